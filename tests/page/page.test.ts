@@ -213,5 +213,24 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await heading('Repositories').waitFor();
       await page.getByText('acme/api').waitFor();
     });
+
+    it('shows the repositories of a large run, and its failures, a page at a time', async () => {
+      const { logIn, open, page } = site;
+      const { db } = site;
+      await logIn();
+      const run = await insertRun(db, { status: 'completed', total_repos: 120, failed: 60 });
+      for (let n = 101; n <= 160; n++) {
+        await insertResult(db, run, `large/good-${n}`, { status: 'completed' });
+        await insertResult(db, run, `large/bad-${n}`, { status: 'failed', error_message: 'away' });
+      }
+      await open(`/app/runs/${run}`);
+      for (const kind of ['bad', 'good']) {
+        const links = page.getByRole('link', { name: `large/${kind}-` });
+        await links.first().waitFor();
+        expect(await links.count()).toBe(50);
+      }
+      await page.getByRole('alert').getByRole('button', { name: 'next page' }).click();
+      await page.getByRole('link', { name: 'large/bad-160' }).waitFor();
+    });
   });
 });

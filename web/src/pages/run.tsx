@@ -15,6 +15,7 @@ import {
 import { Loaded } from '../parts/loading.tsx';
 import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
+import { usePages } from '../parts/pages.tsx';
 import { RecordTable } from '../parts/record-table.tsx';
 import { Remarks } from '../parts/remarks.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
@@ -77,34 +78,45 @@ const isFailure = (status: Result['status']) => status === 'failed' || status ==
 
 /** Failed repositories, those with the same error together. */
 function Failures({ results }: { results: readonly Result[] }) {
-  if (results.length === 0) return null;
   const groups = [...Map.groupBy(results, ({ error_message }) => error_message)].sort(
     ([, a], [, b]) => b.length - a.length,
   );
+  const [shown, pages] = usePages(groups);
+  if (results.length === 0) return null;
   return (
     <Stack gap="sm">
       <Title order={2} size="h4">
         Failed
       </Title>
-      {groups.map(([error, failed]) => (
-        <Alert key={error} color="red" title={countOf(failed.length, 'repository', 'repositories')}>
-          <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
-            {error || 'No reason was recorded.'}
-          </Text>
-          <Group gap="xs">
-            {failed.map(({ id, repo_full_name }) => (
-              <Text key={id} size="sm" ff="monospace">
-                <RepositoryLink name={repo_full_name} onTint />
-              </Text>
-            ))}
-          </Group>
-        </Alert>
+      {shown.map(([error, failed]) => (
+        <SameFailure key={error} error={error} failed={failed} />
       ))}
+      {pages}
     </Stack>
   );
 }
 
+function SameFailure({ error, failed }: { error: string; failed: readonly Result[] }) {
+  const [shown, pages] = usePages(failed);
+  return (
+    <Alert color="red" title={countOf(failed.length, 'repository', 'repositories')}>
+      <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
+        {error || 'No reason was recorded.'}
+      </Text>
+      <Group gap="xs">
+        {shown.map(({ id, repo_full_name }) => (
+          <Text key={id} size="sm" ff="monospace">
+            <RepositoryLink name={repo_full_name} onTint />
+          </Text>
+        ))}
+      </Group>
+      {pages}
+    </Alert>
+  );
+}
+
 function Others({ results }: { results: readonly Result[] }) {
+  const [shown, pages] = usePages(results);
   if (results.length === 0) return null;
   return (
     <Stack gap="sm">
@@ -116,7 +128,7 @@ function Others({ results }: { results: readonly Result[] }) {
         heads={['Repository', 'Outcome', 'Commit', 'Archive', 'Took', 'When']}
         numbers={['Archive', 'Took']}
       >
-        {results.map((result) => (
+        {shown.map((result) => (
           <Table.Tr key={result.id}>
             <Table.Td style={{ overflowWrap: 'anywhere' }}>
               <RepositoryLink name={result.repo_full_name} />
@@ -136,6 +148,7 @@ function Others({ results }: { results: readonly Result[] }) {
           </Table.Tr>
         ))}
       </RecordTable>
+      {pages}
     </Stack>
   );
 }
