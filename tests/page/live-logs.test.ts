@@ -83,6 +83,32 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await shown('text=ALPHA%20line', 'third line');
   });
 
+  it('keeps what a person reads, however many lines come meanwhile', async () => {
+    const { open } = site;
+    const flood = (from: number, to: number) =>
+      sql(
+        site.db,
+        `INSERT INTO execution_logs (run_id, level, message)
+         SELECT ${run}, 'info', 'flood ' || n || '.' FROM generate_series(${from}, ${to}) AS n`,
+      );
+    const reach = (key: 'Home' | 'End', message: string) =>
+      vi.waitFor(
+        async () => {
+          await log().press(key);
+          expect(await log().getByText(message, { exact: true }).count()).toBe(1);
+        },
+        { timeout: 20_000, interval: 200 },
+      );
+    await open('/app/logs?text=flood');
+    await waitUntilLive();
+    await flood(1, 5_000);
+    await log().getByText('flood 5000.').waitFor();
+    await reach('Home', 'flood 1.');
+    await flood(5_001, 5_300);
+    await reach('End', 'flood 5300.');
+    await reach('Home', 'flood 1.');
+  });
+
   it('holds thousands of lines, few of them in the document, and leads to older ones', async () => {
     const { open, page } = site;
     await sql(

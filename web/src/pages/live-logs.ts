@@ -5,8 +5,8 @@ import { fits, type LogFilter, queryOf } from './log-filter.ts';
 
 /** Lines that are kept; older ones can be read again. */
 const MAX_LINES = 5_000;
-/** While a person reads, lines of several minutes wait. */
-const MAX_LINES_PAUSED = 50_000;
+/** What a person reads stays while lines of several minutes come. */
+const MAX_LINES_READING = 50_000;
 const BACKLOG = 200;
 /** The most lines of a run that are read at once. */
 const MAX_BEHIND = 500;
@@ -30,7 +30,7 @@ export interface LiveLogs {
 }
 
 /** The newest logs that fit a filter, and each new one as it comes. */
-export function useLiveLogs(filter: LogFilter, isPaused: boolean): LiveLogs {
+export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
   const { level, text, repository, run } = filter;
   const [lines, setLines] = useState<readonly LogLine[]>([]);
   const [connection, setConnection] = useState<LiveLogs['connection']>('connecting');
@@ -38,7 +38,7 @@ export function useLiveLogs(filter: LogFilter, isPaused: boolean): LiveLogs {
   const [hasOlder, setHasOlder] = useState(false);
   const [isLoadingOlder, setLoadingOlder] = useState(false);
   const maxLines = useRef(MAX_LINES);
-  maxLines.current = isPaused ? MAX_LINES_PAUSED : MAX_LINES;
+  maxLines.current = isReading ? MAX_LINES_READING : MAX_LINES;
 
   useEffect(() => {
     const wanted: LogFilter = {
@@ -51,24 +51,24 @@ export function useLiveLogs(filter: LogFilter, isPaused: boolean): LiveLogs {
     const incoming: LogLine[] = [];
     let lastId = 0;
     let source: EventSource | null = null;
-    let isReading = false;
+    let isAsking = false;
     const append = (news: readonly LogLine[]) =>
       setLines((lines) => merge(lines, news).slice(-maxLines.current));
 
     /** The stream does not tell the run of a line: it only says when to ask. */
     const readRun = async () => {
-      if (isReading) return;
-      isReading = true;
+      if (isAsking) return;
+      isAsking = true;
       try {
         append((await read(wanted, MAX_BEHIND, left.signal)).toReversed());
       } catch (error) {
         if (!left.signal.aborted) setError(error as Error);
       } finally {
-        isReading = false;
+        isAsking = false;
       }
     };
     const timer = setInterval(() => {
-      if (incoming.length === 0 || isReading) return;
+      if (incoming.length === 0 || isAsking) return;
       const news = incoming.splice(0);
       if (run === undefined) append(news.filter((line) => fits(line, wanted)));
       else void readRun();

@@ -27,9 +27,10 @@ export function LogsPage() {
   const { level, text, repository, run } = filter;
   const navigate = useNavigate();
   const [pausedAt, setPausedAt] = useState<number | null>(null);
+  const [follows, setFollows] = useState(true);
   const { lines, connection, error, loadOlder, isLoadingOlder } = useLiveLogs(
     filter,
-    pausedAt !== null,
+    pausedAt !== null || !follows,
   );
   const change = (change: Change) => {
     setPausedAt(null);
@@ -100,7 +101,7 @@ export function LogsPage() {
       </Group>
       {error && <Failure error={error} />}
       {shown.length > 0 ? (
-        <LogLines logs={shown} />
+        <LogLines logs={shown} onFollow={setFollows} />
       ) : (
         <Text c="dimmed">
           {connection === 'connecting'

@@ -23,7 +23,14 @@ const MAX_SHOWN = 10_000;
  * Lines of a log, oldest first, of which only those in view are in the document. What others wrote is shown as
  * text, each line apart from the others. At its end, it follows new lines.
  */
-export function LogLines({ logs }: { logs: readonly LogLine[] }) {
+export function LogLines({
+  logs,
+  onFollow,
+}: {
+  logs: readonly LogLine[];
+  /** Told when the reader leaves the end, and comes back to it. */
+  onFollow?: (follows: boolean) => void;
+}) {
   const frame = useRef<HTMLDivElement>(null);
   const lastTop = useRef(0);
   const [follows, setFollows] = useState(true);
@@ -53,7 +60,9 @@ export function LogLines({ logs }: { logs: readonly LogLine[] }) {
         const wentUp = scrollTop < lastTop.current;
         lastTop.current = scrollTop;
         // New lines put the end farther away too, which is no wish to stop.
-        if (isAtEnd || wentUp) setFollows(isAtEnd);
+        if (!isAtEnd && !wentUp) return;
+        setFollows(isAtEnd);
+        onFollow?.(isAtEnd);
       }}
     >
       <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
