@@ -59,6 +59,10 @@ export const overview = z
       .object({ id: z.int(), started_at: timestamp })
       .nullable()
       .meta({ description: 'The last completed run in which no repository failed.' }),
+    last_finished_run: z
+      .object({ id: z.int(), status: runStatus })
+      .nullable()
+      .meta({ description: 'The newest run that is not under way.' }),
     running: run.nullable().meta({
       description: 'The run under way; its counters change after each repository.',
     }),

@@ -12,7 +12,7 @@ import {
   withStates,
   worstFirst,
 } from './repositories/freshness.ts';
-import { runColumns } from './runs.ts';
+import { runColumns, runStatus } from './runs.ts';
 import { lastStartedRun } from './stopped-runs.ts';
 
 /** Repositories that are listed, the worst first. */
@@ -43,6 +43,11 @@ const overview: Statement = {
           WHERE status IN ('completed', 'success') AND coalesce(failed, 0) = 0 AND isfinite(run.started_at)
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS item) AS last_good_run,
+        (SELECT row_to_json(item) FROM (
+          SELECT id, ${runStatus} AS status FROM backup_runs AS run
+          WHERE status <> 'running' AND isfinite(run.started_at)
+          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+        ) AS item) AS last_finished_run,
         (SELECT row_to_json(item) FROM (
           SELECT ${runColumns} FROM backup_runs AS run WHERE status = 'running'
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1

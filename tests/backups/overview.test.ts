@@ -37,6 +37,7 @@ describe('GET /api/overview', () => {
       proofs: { proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null },
       current_archive_bytes: 0,
       last_good_run: null,
+      last_finished_run: null,
       running: null,
       next_run_expected_at: null,
       usual_interval_ms: null,
@@ -112,6 +113,13 @@ describe('GET /api/overview', () => {
     await insertRun(database.db, { status: 'failed', started_at: at(5), failed: 0 });
     await insertRun(database.db, { status: 'running', started_at: at(6), failed: 0 });
     expect(await read()).toMatchObject({ last_good_run: { id: good, started_at: at(3) } });
+  });
+
+  it('names the newest run that is not under way, and how it ended', async () => {
+    await insertRun(database.db, { status: 'completed', started_at: at(2) });
+    const id = await insertRun(database.db, { status: 'failed', started_at: at(3) });
+    await insertRun(database.db, { status: 'running', started_at: at(4) });
+    expect(await read()).toMatchObject({ last_finished_run: { id, status: 'failed' } });
   });
 
   it('shows the run under way with its counters and its sign of life', async () => {

@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
 
   it('asks for its data once, while its code is still on the way', async () => {
     const { open, page } = site;
-    const first = ['/auth/me', '/api/overview', '/api/metrics?days=90'];
+    const first = ['/auth/me', '/api/overview'];
     const asked: string[] = [];
     page.on('request', (request) => {
       const { pathname, search } = new URL(request.url());

@@ -7,7 +7,7 @@ const isDark =
 document.documentElement.setAttribute('data-mantine-color-scheme', isDark ? 'dark' : 'light');
 
 // What the page will ask first. `api/early.ts` takes the answers.
-const first = { '/app/': ['/auth/me', '/api/overview', '/api/metrics?days=90'] };
+const first = { '/app/': ['/auth/me', '/api/overview'] };
 window.earlyAnswers = new Map(
   (first[location.pathname] ?? []).map((path) => {
     const answer = fetch(path);

@@ -9,14 +9,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
-import {
-  type IncidentState,
-  me,
-  metrics,
-  OVERVIEW_DAYS,
-  overview,
-  type RepositoriesQuery,
-} from './api/queries.ts';
+import { type IncidentState, me, overview, type RepositoriesQuery } from './api/queries.ts';
 import { type SourceType, sourceTypes } from './api/search.ts';
 import { Shell } from './layout/shell.tsx';
 import type { LogFilter } from './pages/log-filter.ts';
@@ -44,19 +37,14 @@ const loginRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/login.tsx'), 'LoginPage'),
 });
 
-/** Asks for the first page's data while the login is still being checked. */
-function prepareOverview(queries: QueryClient): void {
-  void queries.prefetchQuery(overview);
-  void queries.prefetchQuery(metrics(OVERVIEW_DAYS));
-}
-
 /** Everything behind the login. */
 const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'shell',
   component: Shell,
   async beforeLoad({ context, location }) {
-    if (location.pathname === '/') prepareOverview(context.queries);
+    // Its data is asked for while the login is still being checked.
+    if (location.pathname === '/') void context.queries.prefetchQuery(overview);
     try {
       await context.queries.ensureQueryData(me);
     } catch (error) {

@@ -9,7 +9,7 @@ import { notify } from '../parts/notify.ts';
 import { places } from './places.ts';
 
 /** The links to all pages. `leave` is called when one is followed. */
-export function Navigation({ leave }: { leave: () => void }) {
+export default function Navigation({ leave }: { leave: () => void }) {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   return (
     <>

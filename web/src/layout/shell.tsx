@@ -1,20 +1,13 @@
-import {
-  ActionIcon,
-  Anchor,
-  AppShell,
-  Burger,
-  Group,
-  Text,
-  useMantineColorScheme,
-} from '@mantine/core';
+import { Anchor, AppShell, Burger, Group, Text } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
-import { MagnifyingGlassIcon, MoonIcon, SunIcon } from '@radix-ui/react-icons';
 import { Link, Outlet } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { usePainted } from '../parts/use-painted.ts';
 import { Hints } from './hints.tsx';
-import { Navigation } from './navigation.tsx';
 
+// A person first wants to know how the backups are, then to go somewhere.
+const Controls = lazy(() => import('./controls.tsx'));
+const Navigation = lazy(() => import('./navigation.tsx'));
 // Most visits do without them.
 const Notices = lazy(() => import('./notices.tsx'));
 const Palette = lazy(() => import('./palette.tsx'));
@@ -22,7 +15,6 @@ const Palette = lazy(() => import('./palette.tsx'));
 /** What every page but the login has around it. */
 export function Shell() {
   const [isOpen, menu] = useDisclosure();
-  // A person first wants to know how the backups are, then to go somewhere.
   const isPainted = usePainted();
   const [isPaletteWanted, palette] = useDisclosure();
   const openPalette = () => {
@@ -62,22 +54,19 @@ export function Shell() {
               </Group>
             </Anchor>
           </Group>
-          <Group gap="xs" wrap="nowrap">
-            <ActionIcon
-              variant="default"
-              size="lg"
-              aria-label="Go to"
-              data-hint="Go to… (Ctrl+K)"
-              onClick={openPalette}
-            >
-              <MagnifyingGlassIcon width={18} height={18} />
-            </ActionIcon>
-            <ColorSchemeSwitch />
-          </Group>
+          {isPainted && (
+            <Suspense>
+              <Controls openPalette={openPalette} />
+            </Suspense>
+          )}
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label="Pages">
-        {isPainted && <Navigation leave={menu.close} />}
+        {isPainted && (
+          <Suspense>
+            <Navigation leave={menu.close} />
+          </Suspense>
+        )}
       </AppShell.Navbar>
       <AppShell.Main>
         <Outlet />
@@ -94,25 +83,5 @@ export function Shell() {
         </Suspense>
       )}
     </AppShell>
-  );
-}
-
-function ColorSchemeSwitch() {
-  const { colorScheme, toggleColorScheme } = useMantineColorScheme();
-  const label = colorScheme === 'dark' ? 'Use the light theme' : 'Use the dark theme';
-  return (
-    <ActionIcon
-      variant="default"
-      size="lg"
-      aria-label={label}
-      data-hint={label}
-      onClick={toggleColorScheme}
-    >
-      {colorScheme === 'dark' ? (
-        <SunIcon width={18} height={18} />
-      ) : (
-        <MoonIcon width={18} height={18} />
-      )}
-    </ActionIcon>
   );
 }

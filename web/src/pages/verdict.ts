@@ -1,9 +1,6 @@
 import type { Schemas } from '../api/client.ts';
 import { countOf, formatAge } from '../parts/format.ts';
 
-/** A run as the figures of many runs have it. */
-export type Run = Schemas['RunMetrics']['runs'][number];
-
 /** The worst truth about the backups. */
 export interface Verdict {
   state: 'good' | 'bad' | 'unsure';
@@ -12,17 +9,17 @@ export interface Verdict {
   run: number | null;
 }
 
-/** Judges the overview and the runs of the last days, oldest first. */
-export function judge(overview: Schemas['Overview'], runs: readonly Run[], now: number): Verdict {
-  const verdict = judgeBackups(overview, runs, now);
+/** What to say of an overview. */
+export function judge(overview: Schemas['Overview'], now: number): Verdict {
+  const verdict = judgeBackups(overview, now);
   const { open } = overview.incidents;
   if (open === 0 || overview.repositories.total === 0) return verdict;
   const incidents = `${countOf(open, 'incident is', 'incidents are')} open.`;
   return { ...verdict, state: 'bad', sentence: `${verdict.sentence} ${incidents}` };
 }
 
-function judgeBackups(overview: Schemas['Overview'], runs: readonly Run[], now: number): Verdict {
-  const last = lastFinished(runs);
+function judgeBackups(overview: Schemas['Overview'], now: number): Verdict {
+  const last = overview.last_finished_run;
   const run = last?.id ?? null;
   const bad = (sentence: string): Verdict => ({ state: 'bad', sentence, run });
   const { total, good } = overview.repositories;
@@ -73,8 +70,4 @@ function describeOne(
   return state === 'failing'
     ? `${full_name} is failing; its ${since}.`
     : `${full_name} has no recent backup: the ${since}.`;
-}
-
-function lastFinished(runs: readonly Run[]): Run | null {
-  return runs.findLast(({ status }) => status !== 'running') ?? null;
 }

@@ -1,0 +1,71 @@
+import { SimpleGrid, Skeleton, Stack, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useEffect, useRef } from 'react';
+import { metrics, OVERVIEW_DAYS } from '../api/queries.ts';
+import { DayStrip } from '../parts/day-strip.tsx';
+import { InView } from '../parts/in-view.tsx';
+import { Loaded } from '../parts/loading.tsx';
+import { outcomeOfRun } from '../parts/status.tsx';
+
+// The charts are most of the page's weight.
+const DurationChart = lazy(() => import('../parts/duration-chart.tsx'));
+const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
+const CHART_HEIGHT = 220;
+
+/** How the runs of the last days went, how long they took, and what their archives weigh. */
+export function LastRuns({ running }: { running: number | null }) {
+  const query = useQuery(metrics(OVERVIEW_DAYS));
+  useOnChange(running, query.refetch);
+  return (
+    <Loaded query={query} lines={6}>
+      {({ runs }) => (
+        <Stack gap="lg">
+          <Stack gap="xs">
+            <Title order={2} size="h4">
+              The last {OVERVIEW_DAYS} days
+            </Title>
+            <DayStrip
+              days={OVERVIEW_DAYS}
+              events={runs.map((run) => ({
+                at: run.started_at,
+                run: run.id,
+                outcome: outcomeOfRun(run),
+              }))}
+            />
+          </Stack>
+          <SimpleGrid cols={{ base: 1, lg: 2 }}>
+            <Stack gap="xs">
+              <Title order={2} size="h4">
+                How long runs take
+              </Title>
+              <InView height={CHART_HEIGHT}>
+                <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
+                  <DurationChart runs={runs} />
+                </Suspense>
+              </InView>
+            </Stack>
+            <Stack gap="xs">
+              <Title order={2} size="h4">
+                Size of all archives
+              </Title>
+              <InView height={CHART_HEIGHT}>
+                <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
+                  <SizeChart />
+                </Suspense>
+              </InView>
+            </Stack>
+          </SimpleGrid>
+        </Stack>
+      )}
+    </Loaded>
+  );
+}
+
+/** Calls a function when a run begins or ends, so that the days and charts know it too. */
+function useOnChange(running: number | null, react: () => unknown): void {
+  const before = useRef(running);
+  useEffect(() => {
+    if (before.current !== running) react();
+    before.current = running;
+  }, [running, react]);
+}

@@ -1,0 +1,178 @@
+import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import type { Schemas } from '../api/client.ts';
+import { openAnomalies, toolResult } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { Figure } from '../parts/figure.tsx';
+import { formatBytes, formatCount, formatDuration } from '../parts/format.ts';
+import { RepositoryLink } from '../parts/repository-link.tsx';
+import { RunProgress } from '../parts/run-progress.tsx';
+import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+import { LastRuns } from './last-runs.tsx';
+
+// Most installations have none to confirm.
+const Anomalies = lazy(async () => ({
+  default: (await import('./anomalies.tsx')).Anomalies,
+}));
+const SHOWN_ANOMALIES = 5;
+
+/** What the sentence sums up. */
+export default function OverviewDetails({ overview }: { overview: Schemas['Overview'] }) {
+  const { repositories, worst, running, last_good_run, next_run_expected_at } = overview;
+  const missing = repositories.total - repositories.good;
+  return (
+    <>
+      {running && <RunProgress run={running} linked />}
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 5 }}>
+        <Figure
+          label="Good repositories"
+          value={`${formatCount(repositories.good)} of ${formatCount(repositories.total)}`}
+          note={`a good backup within ${overview.freshness_hours} hours`}
+          bad={missing > 0}
+        />
+        <Figure
+          label="Last run without failures"
+          value={last_good_run ? <Age of={last_good_run.started_at} /> : 'none'}
+          bad={last_good_run === null}
+        />
+        <Proofs proofs={overview.proofs} total={repositories.total} />
+        <NextRun
+          at={next_run_expected_at}
+          usualMs={overview.usual_interval_ms}
+          isDeclared={overview.is_interval_declared}
+        />
+        <Storage bytes={overview.current_archive_bytes} />
+      </SimpleGrid>
+      {worst.length > 0 && <Worst repositories={worst} missing={missing} />}
+      <ToConfirm />
+      <LastRuns running={running?.id ?? null} />
+    </>
+  );
+}
+
+/** How many a restore drill has proven. What is not proven yet is no reason to worry, what failed is. */
+function Proofs({ proofs, total }: { proofs: Schemas['Overview']['proofs']; total: number }) {
+  const { proven, overdue, failing } = proofs;
+  return (
+    <Figure
+      label="Proven restorable"
+      value={`${formatCount(proven)} of ${formatCount(total)}`}
+      note={failing > 0 ? `${formatCount(failing)} failed a drill` : 'in the last 30 days'}
+      bad={failing > 0 || overdue > 0}
+    />
+  );
+}
+
+function NextRun({
+  at,
+  usualMs,
+  isDeclared,
+}: {
+  at: string | null;
+  usualMs: number | null;
+  isDeclared: boolean;
+}) {
+  if (at === null || usualMs === null) {
+    const note = isDeclared ? 'known after the first run' : 'known after three runs';
+    return <Figure label="Next run" value="–" note={note} />;
+  }
+  const isLate = Date.parse(at) + usualMs / 2 < Date.now();
+  return (
+    <Figure
+      label={isLate ? 'Next run was expected' : 'Next run expected'}
+      value={<Age of={at} />}
+      note={`${isDeclared ? 'declared:' : 'usually'} every ${formatDuration(usualMs)}`}
+      bad={isLate}
+    />
+  );
+}
+
+function Storage({ bytes }: { bytes: number }) {
+  const { data } = useQuery({ ...toolResult('get_system_health'), refetchInterval: 60_000 });
+  const free = (data?.storage as { available_disk_bytes?: number | null } | undefined)
+    ?.available_disk_bytes;
+  return (
+    <Figure
+      label="All archives"
+      value={formatBytes(bytes)}
+      note={typeof free === 'number' ? `${formatBytes(free)} free` : undefined}
+    />
+  );
+}
+
+/** What holds back pruning until somebody confirms it. */
+function ToConfirm() {
+  const { data } = useQuery(openAnomalies(SHOWN_ANOMALIES));
+  if (!data || data.data.length === 0) return null;
+  const { total_items: total } = data.pagination;
+  return (
+    <Stack gap="xs" component="section" aria-label="To confirm">
+      <Title order={2} size="h4">
+        To confirm
+      </Title>
+      <Suspense fallback={<Skeleton height={120} />}>
+        <Anomalies anomalies={data.data} isLinked />
+      </Suspense>
+      {total > data.data.length && (
+        <Text size="sm" c="dimmed">
+          {formatCount(total)} in all; the newest are shown.
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+/** What is not good, with the reason and since when, worst first. */
+function Worst({
+  repositories,
+  missing,
+}: {
+  repositories: readonly Schemas['TrackedRepository'][];
+  missing: number;
+}) {
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          Needs attention
+        </Title>
+        {missing > repositories.length && (
+          <Anchor component={Link} to="/repositories" size="sm">
+            All {formatCount(missing)}
+          </Anchor>
+        )}
+      </Group>
+      {repositories.map(({ full_name, state, last_good_at, failing_since, error_message }) => (
+        <Alert key={full_name} color={outcomeOfState(state).color} variant="light">
+          <Group justify="space-between" gap="xs" mb={4}>
+            <Text fw={600} size="sm">
+              <RepositoryLink name={full_name} onTint />
+            </Text>
+            <Group gap="xs">
+              <Text size="sm">
+                {failing_since !== null ? (
+                  <>
+                    first failed <Age of={failing_since} />,{' '}
+                  </>
+                ) : null}
+                {last_good_at === null ? (
+                  'never good'
+                ) : (
+                  <>
+                    last good <Age of={last_good_at} />
+                  </>
+                )}
+              </Text>
+              <OutcomeBadge outcome={outcomeOfState(state)} />
+            </Group>
+          </Group>
+          <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+            {error_message || 'No run backed it up or found it unchanged since then.'}
+          </Text>
+        </Alert>
+      ))}
+    </Stack>
+  );
+}
