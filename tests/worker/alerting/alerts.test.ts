@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RunStopped } from '../../../lib/worker/stop.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { createRepository } from '../../support/git.ts';
+import { startGitServer } from '../../support/git-server.ts';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import {
   type AlertReceiver,
@@ -32,6 +33,13 @@ const repository = async (name: string) => {
   await app.commit({ 'a.txt': 'a' });
   return app.path;
 };
+
+const ANOMALY = 'Something changed at the source that you should look at';
+const recordAnomaly = () =>
+  sql(
+    database.db,
+    `INSERT INTO anomalies (repo_full_name, version, kind, change_count) VALUES ('o/a', 2, 'shrunk', 1)`,
+  );
 
 describe('the end of a run', () => {
   it('tells of repositories that fail twice, once, and that they are well again', async () => {
@@ -102,14 +110,25 @@ describe('the end of a run', () => {
     await sql(database.db, 'TRUNCATE alert_channels');
   });
 
-  it('leaves alerts to the server after Ctrl-C', async () => {
-    const gone = ['run', '--source', join(bench.folder, 'nothing')];
-    await run(gone, { env: { ALERT_FAILING_AFTER: '1' } });
-    const stopping = new AbortController();
-    const running = run(['run', '--source', await repository('app')], { signal: stopping.signal });
-    stopping.abort(new RunStopped('interrupted by SIGINT'));
-    await running.catch(() => undefined);
-    expect(receiver.received).toEqual([]);
+  it('leaves alerts to the server after Ctrl-C during a clone', async () => {
+    const server = await startGitServer();
+    try {
+      server.serve('team/app.git', await repository('app'));
+      const args = ['run', '--source', `${server.url}/team/app.git`];
+      const held = server.holdFetch();
+      const stopping = new AbortController();
+      const running = run(args, { signal: stopping.signal });
+      await held.came;
+      await recordAnomaly();
+      stopping.abort(new RunStopped('interrupted by SIGINT'));
+      expect((await running).stdout).toContain('failed (interrupted by SIGINT)');
+      held.release();
+      expect(receiver.titles()).toEqual([]);
+      await run(args);
+      expect(receiver.titles()).toEqual([ANOMALY]);
+    } finally {
+      await server.close();
+    }
   });
 });
 
@@ -128,14 +147,10 @@ describe('a command', () => {
   });
 
   it('that confirms an anomaly tells that it is over', async () => {
-    await sql(
-      database.db,
-      `INSERT INTO anomalies (repo_full_name, version, kind, change_count) VALUES ('o/a', 2, 'shrunk', 1)`,
-    );
+    await recordAnomaly();
     await run(['run', '--source', await repository('app')]);
     await run(['anomalies', 'confirm', 'o/a']);
-    const title = 'Something changed at the source that you should look at';
-    expect(receiver.titles()).toEqual([title, `Resolved: ${title}`]);
+    expect(receiver.titles()).toEqual([ANOMALY, `Resolved: ${ANOMALY}`]);
   });
 });
 
