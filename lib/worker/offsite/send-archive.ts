@@ -10,6 +10,7 @@ import {
   type Naming,
   objectKey,
   parseKey,
+  plainNaming,
   stateKey,
 } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
@@ -47,10 +48,22 @@ export interface SendContext {
 }
 
 /** Whether the store has all of an archive that is kept here, as far as the ledger tells. */
-export function isStored(entry: LedgerEntry | null, archive: KeptArchive): boolean {
-  return (
-    entry !== null && entry.state !== null && entry.content === identifyFiles(listFiles(archive))
-  );
+export function isStored(
+  entry: LedgerEntry | null,
+  archive: KeptArchive,
+  isEncrypted: boolean,
+): boolean {
+  if (entry === null || entry.state === null || !fits(entry, isEncrypted)) return false;
+  return entry.content === identifyFiles(listFiles(archive));
+}
+
+/**
+ * Whether a state of now may list what an entry knows. Once encryption was turned on or off, the archive begins anew
+ * under another name: nobody could restore a state of which some objects are encrypted and others are not.
+ */
+function fits({ archive, archive_name, files }: LedgerEntry, isEncrypted: boolean): boolean {
+  const isNamed = (archive_name !== plainNaming.archive(archive)) === isEncrypted;
+  return isNamed && files.every(({ key }) => parseKey(key)?.isEncrypted === isEncrypted);
 }
 
 /**
@@ -66,17 +79,20 @@ export async function sendArchive(
   const { key } = archive;
   const wanted = listFiles(archive);
   const before = await ledger.read(key);
-  let entry: LedgerEntry = before ?? {
-    format: 1,
-    archive: key,
-    archive_name: naming.archive(key),
-    state: null,
-    own_states: [],
-    last_number: 0,
-    content: null,
-    files: [],
-    damaged: [],
-  };
+  const isFit = before !== null && fits(before, context.cipher !== null);
+  let entry: LedgerEntry = isFit
+    ? before
+    : {
+        format: 1,
+        archive: key,
+        archive_name: naming.archive(key),
+        state: null,
+        own_states: before?.own_states ?? [],
+        last_number: 0,
+        content: null,
+        files: [],
+        damaged: [],
+      };
   const outbox = join(store.folder, 'outbox', key);
   const files: StateFile[] = [];
   for (const { name, sha256 } of wanted) {

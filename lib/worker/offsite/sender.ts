@@ -119,7 +119,11 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   }
 
   async function send(source: Source, archive: KeptArchive, note: Note): Promise<Storing> {
-    const isThere = isStored(await (pending ?? ledger).read(archive.key), archive);
+    const isThere = isStored(
+      await (pending ?? ledger).read(archive.key),
+      archive,
+      options.cipher !== null,
+    );
     const problem = isThere ? null : await options.findPrivateProblem(store, source);
     if (problem !== null) return failed(problem);
     let isWaiting = false;

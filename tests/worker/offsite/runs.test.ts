@@ -301,6 +301,32 @@ describe('encryption', () => {
     expect(await filesOf(nas())).toEqual(files);
   });
 
+  it('that is turned on or off begins each archive anew, so that a state lists what it can be restored from', async () => {
+    const encrypted = {
+      ...{ ...onFolder(), ...withIncrements, BACKUP_NAMES_KEY: namesKey },
+      BACKUP_AGE_RECIPIENTS: await identityToRecipient(await generateIdentity()),
+    };
+    const plain = { ...onFolder(), ...withIncrements };
+    for (const [version, env] of [plain, encrypted, plain].entries()) {
+      await world.app.commit({ 'b.txt': `version ${version}` });
+      await world.backUp(env);
+    }
+    const files = await filesOf(nas());
+    const states = files.filter((key) => parseKey(key)?.kind === 'state');
+    expect(states).toEqual([
+      expect.stringMatching(/^archives\/[0-9a-f]{40}\/states\/00000001\.json\.age$/),
+      'archives/local__app/states/00000001.json',
+      'archives/local__app/states/00000002.json',
+    ]);
+    const state = parseState(await readFile(join(nas(), states[2] ?? ''), 'utf8'));
+    expect(state?.files.map(({ key }) => key)).toEqual(
+      state?.files.map(({ sha256 }) => `archives/local__app/objects/${sha256}`),
+    );
+    expect(state?.files).toHaveLength(6);
+    expect((await world.backUp(encrypted)).stderr).toContain('stored in');
+    expect((await world.backUp(encrypted)).stdout).toContain('1 unchanged');
+  });
+
   it('stores its newest state again when an earlier one is put back, and tells of one that it cannot read', async () => {
     const env = {
       ...onFolder(),
