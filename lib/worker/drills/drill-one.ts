@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { corrupt } from '../../archives/archive-fault.ts';
-import { proveRestorable } from '../../drills/prove-restored.ts';
+import { DrillIncomplete, proveRestorable } from '../../drills/prove-restored.ts';
 import type { Log } from '../../log.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import type { DrillEvidence, NewDrill } from '../../records/drills/new-drill.ts';
@@ -11,6 +11,7 @@ import { version } from '../../version.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import type { Display } from '../display.ts';
 import type { AvailableArchive } from '../restoring/archive-source.ts';
+import { UnfitObject } from '../restoring/store-source.ts';
 import { type DrillFault, describeFault } from './drill-fault.ts';
 import type { DrillPlace } from './drill-place.ts';
 
@@ -97,7 +98,7 @@ async function tryOnce(
     found.version = await versionOf(archives);
     // A store that lost its newest state, or was set back, has an older version, which would be proven instead.
     if (storedVersion !== null && found.version !== null && found.version < storedVersion) {
-      throw corrupt(`version ${storedVersion} was stored there, but is not there any more`);
+      throw await explainLoss(place, repository, storedVersion);
     }
     await proveRestorable({
       ...options,
@@ -132,6 +133,22 @@ async function tryOnce(
     await rm(target, { recursive: true, force: true });
     await removeScratch(scratch);
   }
+}
+
+/** Why a version that was stored in a place is not found there. It is not lost if only the key to it is not here. */
+async function explainLoss(
+  { source }: DrillPlace,
+  repository: string,
+  version: number,
+): Promise<Error> {
+  const leftOut = await source.findLeftOut(repository, version);
+  if (leftOut === 'locked') return new UnfitObject('locked', `version ${version} is locked`);
+  if (leftOut === null) {
+    return corrupt(`version ${version} was stored there, but is not there any more`);
+  }
+  return new DrillIncomplete(
+    `version ${version} is there unencrypted, and so left out with --identity: drill it without`,
+  );
 }
 
 /** The version that would be restored, as far as the note can be read: restoring says what is wrong with it. */

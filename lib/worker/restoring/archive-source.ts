@@ -13,6 +13,11 @@ export interface ArchiveSource {
     request: { repository: string; choice: VersionChoice; target: string },
     restore: (archives: AvailableArchive) => Promise<Result>,
   ): Promise<Result>;
+  /**
+   * Whether a version of a repository may be there that `use` leaves out: it is `locked` for want of a key, or
+   * `unencrypted` although there is an identity. Null if neither.
+   */
+  findLeftOut(repository: string, version: number): Promise<'locked' | 'unencrypted' | null>;
   close(): Promise<void>;
 }
 
@@ -28,6 +33,7 @@ export function openArchiveFolder(root: string): ArchiveSource {
   return {
     list: async () => ({ repositories: await listRepositories(root), faults: [] }),
     use: ({ repository, choice }, restore) => restore({ root, repository, choice }),
+    findLeftOut: async () => null,
     close: async () => undefined,
   };
 }

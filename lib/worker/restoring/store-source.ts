@@ -18,10 +18,10 @@ import { type OpenStore, openStores } from '../../stores/open-stores.ts';
 import { fetchArchive, sizeToFetch } from '../../stores/reading/fetch-archive.ts';
 import { findArchive, readNewestStates } from '../../stores/reading/find-archives.ts';
 import { findStates, type StateRef } from '../../stores/reading/find-states.ts';
-import { findVersion, type StoredVersion } from '../../stores/reading/find-version.ts';
+import { findVersion, type StoredVersion, versionsOf } from '../../stores/reading/find-version.ts';
 import { readIdentities } from '../../stores/reading/identities.ts';
 import { ObjectFault, type ObjectFaultKind } from '../../stores/reading/object-fault.ts';
-import type { ReadState, StateReading } from '../../stores/reading/read-state.ts';
+import { type ReadState, readState, type StateReading } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import { archiveKey } from '../archive/archive.ts';
@@ -146,6 +146,33 @@ export async function openStoreSource(
     return kept;
   }
 
+  async function findLeftOut(
+    repository: string,
+    version: number,
+  ): Promise<'locked' | 'unencrypted' | null> {
+    const archive = archiveKey(repository);
+    const wantsEncrypted = identities.length > 0;
+    const { archives, unread } = await findArchive(reading, archive, secretNaming);
+    const others = archives.flat().filter(({ isEncrypted }) => isEncrypted !== wantsEncrypted);
+    if (!wantsEncrypted) {
+      // Without the key of the names, an encrypted archive may be of any repository.
+      const isEncrypted = (ref: StateRef) => ref.isEncrypted;
+      const hidden = await readNewestStates(reading, isEncrypted).next();
+      return others.length > 0 || (secretNaming === null && hidden.done !== true) ? 'locked' : null;
+    }
+    if (unread > 0) return 'locked';
+    const newest = others.at(-1);
+    if (newest === undefined) return null;
+    try {
+      const last = versionsOf(await readState(reading, newest)).at(-1);
+      return (last?.entry?.version ?? 0) >= version ? 'unencrypted' : null;
+    } catch (error) {
+      // What cannot be read is no sign that the version is there.
+      if (error instanceof ObjectFault) return null;
+      throw error;
+    }
+  }
+
   async function eachNewest(work: Parameters<StoreSource['eachNewest']>[0]): Promise<string[]> {
     const faults: string[] = [];
     let locked = 0;
@@ -168,6 +195,7 @@ export async function openStoreSource(
     ...{ store, reading },
     find: (repository) => explained(() => find(repository)),
     eachNewest: (work) => explained(() => eachNewest(work)),
+    findLeftOut: (repository, version) => explained(() => findLeftOut(repository, version)),
     list: () =>
       explained(async () => {
         const repositories: string[] = [];
@@ -232,7 +260,7 @@ export async function openStoreSource(
     }
     const count = counted(unfetched.length, 'file is', 'files are');
     throw new UnfitObject(
-      unfetched[0]?.fault.kind ?? 'damaged',
+      worstOf(unfetched.map(({ fault }) => fault.kind)),
       cleanText(
         `${count} missing or damaged in ${address.text}: ${nameSome(unfetched)}; another version may be whole (restore --at)`,
       ),
@@ -245,6 +273,11 @@ async function makePassing(now: number, display: Display): Promise<string> {
   const stuck = await sweepScratch(tmpdir(), now, SCRATCH);
   if (stuck !== null) display.line(describeStuck(stuck));
   return makeScratch(tmpdir(), SCRATCH);
+}
+
+/** What says most of the archive: damage that is proven, before what could not be read. */
+function worstOf(kinds: readonly ObjectFaultKind[]): ObjectFaultKind {
+  return kinds.find((kind) => kind === 'damaged' || kind === 'missing') ?? kinds[0] ?? 'damaged';
 }
 
 /** A reader of the alert or the ledger has not seen the output. */

@@ -6,6 +6,7 @@ import { emptyLedger } from '../../support/drills.ts';
 import { git } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { storeKinds, useStoreWorld } from '../../support/store-world.ts';
+import { withIncrements } from '../../support/versioned-app.ts';
 import { callWorker, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
@@ -240,6 +241,87 @@ describe('drills from a bucket that is gone', () => {
     expect(code).toBe(0);
     expect(stdout.match(/^incomplete: .*NoSuchBucket/gm)).toHaveLength(1);
     expect(stdout).toContain('Drilled 3 repositories: 0 proven, 0 failed, 3 incomplete.');
+  });
+});
+
+describe('a drill from a store whose encryption was changed', () => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
+  const names = () => ({ BACKUP_NAMES_KEY: world.namesKey });
+
+  /** Stores a new version, unencrypted or for other recipients. */
+  async function storeWith(env: Record<string, string>): Promise<void> {
+    await world.app.commit({ 'b.txt': 'two' });
+    await world.backUp({ BACKUP_STORES: world.address, ...withIncrements, ...env });
+  }
+  const forOthers = async () => ({
+    ...names(),
+    BACKUP_AGE_RECIPIENTS: await identityToRecipient(await generateIdentity()),
+  });
+  const drill = (args: string[], env: Record<string, string> = names()) =>
+    callWorker({
+      ...{ databaseUrl: database.url, archives: world.archives, folder: world.elsewhere },
+      args: ['drill', '--all', ...args],
+      env: { BACKUP_STORES: world.address, ...env },
+    });
+  const lastDrill = async () => (await drills()).at(-1);
+
+  it.each([
+    ['with the key of the names', names],
+    ['without it', () => ({})],
+  ])('is incomplete if the newest version is unencrypted and left out, %s', async (_name, call) => {
+    const env = call();
+    await world.store();
+    await storeWith({});
+    expect(await drill(world.withIdentity, env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^incomplete: .*version 2 is there unencrypted, and so left out with --identity/,
+      ),
+    });
+    expect(await lastDrill()).toMatchObject({ outcome: 'incomplete', version: 1 });
+    expect((await drill([], env)).stdout).toMatch(/^proven: local\/app, version 2/);
+  });
+
+  it('fails if the newest version is gone, whatever older ones are left out', async () => {
+    await storeWith({});
+    await world.store();
+    await world.app.commit({ 'c.txt': 'three' });
+    await world.store();
+    const objects = await world.objects();
+    const states = objects.filter(({ key }) => key.endsWith('.json.age'));
+    await world.lose(states.at(-1)?.key ?? '');
+    expect((await drill(world.withIdentity)).stdout).toMatch(
+      /^FAILED: .*version 2 was stored there, but is not/,
+    );
+  });
+
+  it('is incomplete if the newest version is encrypted and there is no identity', async () => {
+    await storeWith({});
+    await storeWith(await forOthers());
+    expect((await drill([], {})).stdout).toMatch(/^incomplete: .*no identity that decrypts it/);
+    expect(await lastDrill()).toMatchObject({ outcome: 'incomplete' });
+  });
+
+  it('is incomplete if the newest version is encrypted for others', async () => {
+    await world.store();
+    await storeWith(await forOthers());
+    expect((await drill(world.withIdentity)).stdout).toMatch(
+      /^incomplete: .*no identity that decrypts it/,
+    );
+  });
+
+  it('fails if a file is damaged, even if others are encrypted for others', async () => {
+    await storeWith(await forOthers());
+    const before = new Set((await world.objects()).map(({ key }) => key));
+    await world.app.commit({ 'c.txt': 'three' });
+    await world.store();
+    const added = (await world.objects()).filter(({ key }) => !before.has(key));
+    for (const { parsed, path } of added) {
+      if (parsed?.kind !== 'object') continue;
+      const bytes = await readFile(path);
+      await writeFile(path, bytes.fill(0x5a, bytes.length - 20));
+    }
+    expect((await drill(world.withIdentity)).stdout).toMatch(/^FAILED: .*missing or damaged/);
   });
 });
 
