@@ -9,12 +9,15 @@ import type { Check, Report } from './report.ts';
 import { checkServers } from './service-api.ts';
 import type { Subject } from './subject.ts';
 import { checkVariables } from './variables.ts';
+import { checkHeartbeat, checkStores } from './worker-config.ts';
 
 /** Checks everything that is configured, each with its own time limit. */
 export async function examine(subject: Subject): Promise<Report> {
   const { isHosted } = subject;
-  // Deployed functions have neither.
-  const ofMachine = isHosted ? [] : [checkGit(subject), checkArchives(subject)];
+  // Deployed functions have none of this.
+  const ofMachine = isHosted
+    ? []
+    : [checkGit, checkArchives, checkStores, checkHeartbeat].map((check) => check(subject));
   const [variables, redis, gateway, mail, servers, ...machine] = await Promise.all([
     checkVariables(subject),
     checkRedis(subject),

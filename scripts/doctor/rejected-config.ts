@@ -9,6 +9,8 @@ import { mcpSurfaceVariables } from '../../lib/config/mcp.ts';
 import { observatoryVariables } from '../../lib/config/observatory.ts';
 import { ConfigError, readConfig } from '../../lib/config/read.ts';
 import { redisVariables } from '../../lib/config/redis.ts';
+import { storeVariables } from '../../lib/config/stores/stores.ts';
+import { workerVariables } from '../../lib/config/worker.ts';
 import { openRedis } from '../../lib/rate-limits/redis.ts';
 import type { Check, Feature } from './report.ts';
 import type { Subject } from './subject.ts';
@@ -25,7 +27,12 @@ const ofFunctions = {
 
 /** One process, which does not start with any invalid value. */
 const ofLocalServer = z.object({ ...localVariables.shape, ...listenVariables.shape });
-const ofWorker = z.object({ ...gitHostVariables.shape, ...archiveVariables.shape });
+const ofWorker = z.object({
+  ...gitHostVariables.shape,
+  ...archiveVariables.shape,
+  ...storeVariables.shape,
+  ...workerVariables.shape,
+});
 
 /**
  * The name of the check that explains why a surface rejects its configuration; null if it accepts it. With an

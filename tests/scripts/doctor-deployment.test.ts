@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storeChannel } from '../../lib/alerts/channels/stored-channels.ts';
 import { alertSendingVariables } from '../../lib/config/alerts/channels.ts';
-import { readConfig } from '../../lib/config/read.ts';
+import { type Environment, readConfig } from '../../lib/config/read.ts';
 import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { createSealing } from '../../lib/security/sealing.ts';
 import { beginProgress, endProgress } from '../../scripts/move/progress.ts';
@@ -123,6 +123,36 @@ it('reports channels of alerts that cannot be used', async () => {
   const invalid = await examineDeployment({ ALERT_CHANNELS: 'slack://hunter2' });
   expect(invalid.of('alert_channels')).toMatchObject({ status: 'failed' });
   expect(JSON.stringify(invalid.report)).not.toContain('hunter2');
+});
+
+it('says of this machine what stores and the dead man’s switch are set to, and no secret', async () => {
+  const local = (environment: Environment) => examineWith(environment, { isHosted: false });
+  const unset = await local({});
+  expect(unset.of('stores')).toMatchObject({
+    status: 'off',
+    detail: expect.stringMatching(/^none/),
+  });
+  expect(unset.of('heartbeat')).toMatchObject({ status: 'off' });
+  const set = await local({
+    BACKUP_STORES: 's3://backups/git?region=eu-central-1&profile=hunter1,file:///mnt/nas',
+    BACKUP_STORES_NEEDED: '1',
+    HEARTBEAT_URL: 'https://hc-ping.com/hunter2',
+  });
+  expect(set.of('stores')).toMatchObject({
+    status: 'ok',
+    detail: 's3://backups/git, file:///mnt/nas; 1 must have a version; not encrypted',
+  });
+  expect(set.of('heartbeat')).toMatchObject({ status: 'ok', detail: 'set' });
+  const invalid = await local({ BACKUP_STORES: 's3://a:hunter3@b', HEARTBEAT_URL: 'hunter4' });
+  for (const name of ['stores', 'heartbeat']) expect(invalid.of(name).status).toBe('failed');
+  expect(invalid.features('off')).toContain('worker: backups');
+  expect(JSON.stringify([set.report, invalid.report])).not.toContain('hunter');
+  const recipient = `age1${'q'.repeat(58)}`;
+  expect(
+    (await local({ BACKUP_STORES: 'file:///mnt/nas', BACKUP_AGE_RECIPIENTS: recipient })).of(
+      'stores',
+    ),
+  ).toMatchObject({ status: 'failed', next: expect.stringContaining('BACKUP_NAMES_KEY') });
 });
 
 describe('a deployment that lacks something', () => {
