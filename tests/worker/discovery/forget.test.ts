@@ -56,7 +56,9 @@ it('takes it back', async () => {
   await bench.add({ fullName: 'team/a' });
   await bench.logIn();
   await work('run');
-  await work('forget', 'team/a');
+  expect((await work('forget', 'team/a')).stdout).toContain(
+    '`npm run worker -- forget team/a --undo` takes it back',
+  );
   expect(await work('forget', 'team/A', '--undo')).toMatchObject({
     code: 0,
     stdout: 'team/A is tracked again.\n',
