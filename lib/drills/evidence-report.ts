@@ -9,7 +9,7 @@ import {
 } from '../records/drills/evidence.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { formatMinute } from '../text/format-minute.ts';
-import { formatBytes } from '../text/units.ts';
+import { counted, formatBytes } from '../text/units.ts';
 import { version } from '../version.ts';
 import { checkLedger } from './check-ledger.ts';
 import type { EvidenceFormat } from './evidence-format.ts';
@@ -49,8 +49,8 @@ export async function* writeEvidence(
   const { broken } = ledger;
   yield format.list([
     broken === null
-      ? `All ${ledger.rows} rows of the ledger were checked while this was made: each is as it was written and follows the one before it.`
-      : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}). The ${ledger.rows} rows before it are.`,
+      ? `The whole ledger (${counted(ledger.rows, 'row', 'rows')}) was checked while this was made: each row is as it was written and follows the one before it.`
+      : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}). ${rowsBefore(ledger.rows)}`,
     `Hash of the last intact row: ${ledger.head}. Compare it with the ledger later: as long as this hash is in it, nothing before it was changed.`,
   ]);
   yield format.heading('Repositories');
@@ -76,6 +76,11 @@ export async function* writeEvidence(
     () => drillRows(db, period),
   );
   yield format.end();
+}
+
+function rowsBefore(rows: number): string {
+  if (rows === 0) return 'It is the first row.';
+  return rows === 1 ? 'The 1 row before it is.' : `The ${rows} rows before it are.`;
 }
 
 async function* repositoryRows(db: Database, period: EvidencePeriod): AsyncGenerator<string[]> {

@@ -175,7 +175,7 @@ describe('GET /api/evidence', () => {
     expect(text).toContain(
       'Repositories that are backed up: 2, proven restorable in this period: 1',
     );
-    expect(text).toContain('All 3 rows of the ledger were checked while this was made');
+    expect(text).toContain('The whole ledger (3 rows) was checked while this was made');
     expect(text).toMatch(/Hash of the last intact row: [0-9a-f]{64}\./);
     expect(text).toContain('| `ada/app` | `2026-05-02 10:00 UTC` | `3` | `folder` |  |');
     expect(text).toContain(
@@ -227,7 +227,7 @@ describe('GET /api/evidence', () => {
     await drill(3);
     await tamper(database.db, 'UPDATE restore_drills SET bytes = 5 WHERE id = 2');
     expect((await evidence()).text).toContain(
-      'The ledger is NOT intact: it is not as it was written (row 2). The 1 rows before it are.',
+      'The ledger is NOT intact: it is not as it was written (row 2). The 1 row before it is.',
     );
   });
 
