@@ -44,6 +44,16 @@ const proofCounts = z
     description: 'How many repositories are proven restorable; each counts once.',
   });
 
+const failedDrill = z
+  .object({
+    full_name: z.string(),
+    at: timestamp.meta({ description: 'When the drill that failed was started.' }),
+    storage: z.string().meta({ description: 'Where it restored from, as in RestoreDrill.' }),
+    version: z.int().nullable(),
+    reason: z.string(),
+  })
+  .meta({ id: 'FailedDrill', description: 'A restore drill that failed; none succeeded since.' });
+
 export const overview = z
   .object({
     repositories: stateCounts,
@@ -51,6 +61,9 @@ export const overview = z
       description: `Up to ${MAX_WORST} repositories that are not good, in the order of order=worst.`,
     }),
     proofs: proofCounts,
+    failed_drills: z.array(failedDrill).meta({
+      description: `Up to ${MAX_WORST} of the repositories that proofs.failing counts, by name.`,
+    }),
     current_archive_bytes: bytes.meta({
       description:
         'The archives of all repositories: of each, that of its newest completed backup. One that could not be pushed does not count until it is.',
@@ -60,7 +73,7 @@ export const overview = z
       .nullable()
       .meta({ description: 'The last completed run in which no repository failed.' }),
     last_finished_run: z
-      .object({ id: z.int(), status: runStatus })
+      .object({ id: z.int(), status: runStatus, is_stopped: run.shape.is_stopped })
       .nullable()
       .meta({ description: 'The newest run that is not under way.' }),
     running: run.nullable().meta({
@@ -124,7 +137,7 @@ export const runMetrics = z
   .object({
     runs: z
       .array(
-        run.pick({ id: true, status: true, started_at: true }).extend({
+        run.pick({ id: true, status: true, started_at: true, is_stopped: true }).extend({
           total_repos: z.int(),
           successful: z.int(),
           failed: z.int(),

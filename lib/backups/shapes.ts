@@ -61,6 +61,10 @@ export const run = z
     failed: z.int(),
     skipped: z.int().meta({ description: 'Repositories with no changes.' }),
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
+    is_stopped: z.boolean().meta({
+      description:
+        'Whether it failed because somebody stopped it, with Ctrl-C or SIGTERM: that is no fault.',
+    }),
     heartbeat_at: timestamp.nullable().meta({
       description: 'The last sign of life of the worker; null if it wrote none.',
     }),

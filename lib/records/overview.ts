@@ -1,4 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
+import { cutTextSql } from '../text/cut-text.ts';
+import { standingFailures } from './drills/newest-drill.ts';
 import { proofCounts } from './drills/states.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
@@ -13,10 +15,12 @@ import {
   worstFirst,
 } from './repositories/freshness.ts';
 import { runColumns, runStatus } from './runs.ts';
-import { lastStartedRun } from './stopped-runs.ts';
+import { isStoppedRun, lastStartedRun } from './stopped-runs.ts';
 
 /** Repositories that are listed, the worst first. */
 export const MAX_WORST = 20;
+
+const MAX_REASON_LENGTH = 1_000;
 
 const overview: Statement = {
   name: 'overview',
@@ -37,6 +41,12 @@ const overview: Statement = {
         (SELECT row_to_json(item) FROM (
           ${proofCounts('known', '(SELECT now FROM judging)')}
         ) AS item) AS proofs,
+        (SELECT coalesce(json_agg(item), '[]') FROM (
+          SELECT repo_full_name AS full_name, ${iso('failure.started_at')} AS at, failure.storage, failure.version,
+            ${cutTextSql('failure.reason', MAX_REASON_LENGTH)} AS reason
+          FROM (${standingFailures('(SELECT now FROM judging)')}) AS failure
+          JOIN known ON lower(repo_full_name) = failure.key ORDER BY repo_full_name LIMIT ${MAX_WORST}
+        ) AS item) AS failed_drills,
         (SELECT coalesce(sum(${archiveBytes}), 0) FROM known AS repository) AS current_archive_bytes,
         (SELECT row_to_json(item) FROM (
           SELECT id, ${iso('started_at')} AS started_at FROM backup_runs AS run
@@ -44,7 +54,7 @@ const overview: Statement = {
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS item) AS last_good_run,
         (SELECT row_to_json(item) FROM (
-          SELECT id, ${runStatus} AS status FROM backup_runs AS run
+          SELECT id, ${runStatus} AS status, ${isStoppedRun} AS is_stopped FROM backup_runs AS run
           WHERE status <> 'running' AND isfinite(run.started_at)
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS item) AS last_finished_run,

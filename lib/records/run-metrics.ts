@@ -4,6 +4,7 @@ import { iso } from './page.ts';
 import { newestResults } from './repos.ts';
 import { runStatus } from './runs.ts';
 import { latestSnapshotQuery } from './snapshots.ts';
+import { isStoppedRun } from './stopped-runs.ts';
 
 const STATS_TIMEOUT_MS = 15_000;
 
@@ -32,14 +33,14 @@ const runMetrics: Statement = {
   text: `WITH ${newestResults},
     runs AS (
       SELECT id, ${runStatus} AS status, started_at, total_repos, successful, failed, skipped,
-        duration_ms
-      FROM backup_runs WHERE started_at >= $1::timestamptz
+        duration_ms, ${isStoppedRun} AS is_stopped
+      FROM backup_runs AS run WHERE started_at >= $1::timestamptz
     ),
     totals AS (SELECT ${runTotals} FROM runs),
     largest AS (${largestResult})
     SELECT row_to_json(metrics)::text AS item FROM (
       SELECT (SELECT coalesce(json_agg(run), '[]') FROM (
-          SELECT id, status, ${iso('started_at')} AS started_at,
+          SELECT id, status, ${iso('started_at')} AS started_at, is_stopped,
             coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
             coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
             coalesce(duration_ms, 0) AS duration_ms

@@ -13,17 +13,18 @@ import {
 } from './page.ts';
 import { boundedResultColumns, resultColumns } from './result-columns.ts';
 import { hasFailures, isFailure } from './run-failures.ts';
+import { isStoppedRun } from './stopped-runs.ts';
 
 /** Maps `success`, which old rows may contain, to `completed`. */
 export const runStatus = `CASE status WHEN 'success' THEN 'completed' ELSE status END`;
 
-/** The columns of a BackupRun in order. */
+/** The columns of a BackupRun in order, of a row `run`. */
 export const runColumns = `
   id, ${iso('started_at')} AS started_at, ${iso('completed_at')} AS completed_at,
   ${runStatus} AS status, coalesce(duration_ms, 0) AS duration_ms,
   coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
   coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
-  coalesce(error_message, '') AS error_message, ${iso('heartbeat_at')} AS heartbeat_at,
+  coalesce(error_message, '') AS error_message, ${isStoppedRun} AS is_stopped, ${iso('heartbeat_at')} AS heartbeat_at,
   CASE status WHEN 'running' THEN progress END AS progress`;
 
 /** Selects the runs that match all given filters. */
@@ -99,7 +100,7 @@ const runDetails: Statement = {
       ) AS counted) AS result_counts,
       ${newestFixesOfRun('run.id')} AS fixes,
       (SELECT count(*) FROM backup_run_fixes AS link WHERE link.run_id = run.id) AS fixes_count
-    FROM (SELECT ${runColumns} FROM backup_runs WHERE id = $1::bigint) AS run`)} AS item`,
+    FROM (SELECT ${runColumns} FROM backup_runs AS run WHERE id = $1::bigint) AS run`)} AS item`,
 };
 
 /**
@@ -117,7 +118,7 @@ export function readRunDetails(
 const runWithResults: Statement = {
   name: 'run_with_results',
   text: `SELECT
-    ${jsonObject(`SELECT ${runColumns} FROM backup_runs WHERE id = $1::bigint`)} AS run,
+    ${jsonObject(`SELECT ${runColumns} FROM backup_runs AS run WHERE id = $1::bigint`)} AS run,
     ${jsonArray(`SELECT ${resultColumns} FROM backup_results WHERE run_id = $1::bigint ORDER BY id`)}
       AS results`,
 };

@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SqlValue } from '../../lib/database/database.ts';
+import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
+import { recordDrill } from '../../lib/records/drills/record.ts';
 import { createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
+import { emptyLedger, someDrill } from '../support/drills.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { empty, insertResult, insertRun, sql } from '../support/records.ts';
 
@@ -19,6 +22,8 @@ const read = async (environment = {}) => {
 const at = (day: number, hour = 0, minute = 0) =>
   new Date(Date.UTC(2026, 2, day, hour, minute)).toISOString().replace('Z', '000Z');
 
+const utc = (day: number, hour: number) => new Date(Date.UTC(2026, 2, day, hour)).toISOString();
+
 /** Inserts results of a repository, an hour apart up to now. */
 async function results(repository: string, ...rows: Record<string, SqlValue>[]): Promise<void> {
   const run = await insertRun(database.db, { status: 'failed', started_at: at(1) });
@@ -35,6 +40,7 @@ describe('GET /api/overview', () => {
       repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
       worst: [],
       proofs: { proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null },
+      failed_drills: [],
       current_archive_bytes: 0,
       last_good_run: null,
       last_finished_run: null,
@@ -86,6 +92,32 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({ repositories: { total: 21, never: 21 } });
   });
 
+  it('lists the repositories whose restore drill failed, with the reason and since when', async () => {
+    await emptyLedger(database.db);
+    for (const name of ['a/proven', 'b/broken', 'c/mended']) await results(name, {});
+    const drill = (repository: string, hour: number, more: Partial<NewDrill> = {}) =>
+      recordDrill(database.db, someDrill({ repository, startedAt: utc(9, hour), ...more }), null);
+    const broken = {
+      outcome: 'failed',
+      storage: 's3://backups/git',
+      reason: 'a file is damaged',
+    } as const;
+    await drill('a/proven', 1);
+    await drill('B/Broken', 2, broken);
+    await drill('c/mended', 3, broken);
+    await drill('c/mended', 4);
+    await drill('z/untracked', 5, broken);
+    expect(await read()).toMatchObject({
+      proofs: { proven: 2, failing: 1 },
+      failed_drills: [
+        {
+          ...{ full_name: 'b/broken', at: at(9, 2), storage: 's3://backups/git' },
+          ...{ version: 3, reason: 'a file is damaged' },
+        },
+      ],
+    });
+  });
+
   it.each<[string, Record<string, SqlValue>]>([
     ['a failed result', { status: 'failed', archive_size_bytes: 0 }],
     ['a result without a size', { status: 'failed', archive_size_bytes: null }],
@@ -119,7 +151,7 @@ describe('GET /api/overview', () => {
     await insertRun(database.db, { status: 'completed', started_at: at(2) });
     const id = await insertRun(database.db, { status: 'failed', started_at: at(3) });
     await insertRun(database.db, { status: 'running', started_at: at(4) });
-    expect(await read()).toMatchObject({ last_finished_run: { id, status: 'failed' } });
+    expect(await read()).toMatchObject({ last_finished_run: { id, status: 'failed', is_stopped: false } });
   });
 
   it('shows the run under way with its counters and its sign of life', async () => {

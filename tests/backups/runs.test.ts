@@ -42,6 +42,22 @@ describe('GET /api/backups', () => {
     expect(body).toMatchObject({ data: [{ id, ...full }] });
   });
 
+  it('says which runs somebody stopped, here and in the metrics', async () => {
+    for (const [status, error_message] of [
+      ['failed', 'interrupted by SIGINT'],
+      ['failed', 'interrupted by SIGHUP'],
+      ['failed', 'no space left on device'],
+      ['completed', ''],
+    ] as const) {
+      await insertRun(database.db, { status, error_message });
+    }
+    const isStopped = (runs: { is_stopped: boolean }[]) => runs.map((run) => run.is_stopped);
+    const { data } = (await client.get('/api/backups')).body as { data: { is_stopped: boolean }[] };
+    expect(isStopped(data).reverse()).toEqual([true, false, false, false]);
+    const { runs } = (await client.get('/api/metrics')).body as { runs: typeof data };
+    expect(isStopped(runs)).toEqual([true, false, false, false]);
+  });
+
   it('orders by start, then by id, both descending', async () => {
     const at = (minute: number) => ({ started_at: `2026-03-01T10:0${minute}:00Z` });
     const [first, second, tied, last] = [
@@ -209,7 +225,7 @@ describe('GET /api/backups/:id', () => {
     const { status, body } = await client.get(`/api/backups/${run}`);
     expect(status).toBe(200);
     expect(body).toEqual({
-      run: { id: run, ...full, progress: null },
+      run: { id: run, ...full, is_stopped: false, progress: null },
       results: [
         {
           id: late,

@@ -75,6 +75,10 @@ describe.skipIf(!hasChromium)(
       await site.page
         .getByText('All 3 repositories are backed up. A restore drill of one of them failed.')
         .waitFor();
+      const attention = site.page.getByRole('region', { name: 'Needs attention' });
+      expect(await attention.getByRole('alert').allTextContents()).toEqual([
+        `acme/brokenrestore drill from the archive folder failed 3 hours agoCHECKSUM_MISMATCH: ${HOSTILE}`,
+      ]);
     });
 
     it('are evidence to download, of the period that is chosen', async () => {

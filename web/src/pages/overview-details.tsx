@@ -6,7 +6,7 @@ import type { Schemas } from '../api/client.ts';
 import { openAnomalies, toolResult } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Figure } from '../parts/figure.tsx';
-import { formatBytes, formatCount, formatDuration } from '../parts/format.ts';
+import { formatBytes, formatCount, formatDuration, nameOfStorage } from '../parts/format.ts';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
@@ -20,7 +20,15 @@ const SHOWN_ANOMALIES = 5;
 
 /** What the sentence sums up. */
 export default function OverviewDetails({ overview }: { overview: Schemas['Overview'] }) {
-  const { repositories, worst, running, last_good_run, next_run_expected_at } = overview;
+  const {
+    repositories,
+    worst,
+    failed_drills,
+    proofs,
+    running,
+    last_good_run,
+    next_run_expected_at,
+  } = overview;
   const missing = repositories.total - repositories.good;
   return (
     <>
@@ -37,7 +45,7 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
           value={last_good_run ? <Age of={last_good_run.started_at} /> : 'none'}
           bad={last_good_run === null}
         />
-        <Proofs proofs={overview.proofs} total={repositories.total} />
+        <Proofs proofs={proofs} total={repositories.total} />
         <NextRun
           at={next_run_expected_at}
           usualMs={overview.usual_interval_ms}
@@ -45,7 +53,14 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
         />
         <Storage bytes={overview.current_archive_bytes} />
       </SimpleGrid>
-      {worst.length > 0 && <Worst repositories={worst} missing={missing} />}
+      {worst.length + failed_drills.length > 0 && (
+        <NeedsAttention
+          repositories={worst}
+          drills={failed_drills}
+          missing={missing}
+          failing={proofs.failing}
+        />
+      )}
       <ToConfirm />
       <LastRuns running={running?.id ?? null} />
     </>
@@ -124,16 +139,21 @@ function ToConfirm() {
   );
 }
 
-/** What is not good, with the reason and since when, worst first. */
-function Worst({
+/** What is not good, with the reason and since when, worst first, and then what could not be restored. */
+function NeedsAttention({
   repositories,
+  drills,
   missing,
+  failing,
 }: {
   repositories: readonly Schemas['TrackedRepository'][];
+  drills: readonly Schemas['FailedDrill'][];
   missing: number;
+  /** Whose restore drill failed, in all. */
+  failing: number;
 }) {
   return (
-    <Stack gap="xs">
+    <Stack gap="xs" component="section" aria-label="Needs attention">
       <Group justify="space-between">
         <Title order={2} size="h4">
           Needs attention
@@ -173,6 +193,26 @@ function Worst({
           </Text>
         </Alert>
       ))}
+      {drills.map(({ full_name, at, storage, reason }) => (
+        <Alert key={`drill of ${full_name}`} color="red" variant="light">
+          <Group justify="space-between" gap="xs" mb={4}>
+            <Text fw={600} size="sm">
+              <RepositoryLink name={full_name} onTint />
+            </Text>
+            <Text size="sm">
+              restore drill from <bdi>{nameOfStorage(storage)}</bdi> failed <Age of={at} />
+            </Text>
+          </Group>
+          <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+            {reason}
+          </Text>
+        </Alert>
+      ))}
+      {failing > drills.length && (
+        <Text size="sm" c="dimmed">
+          The restore drills of {formatCount(failing)} failed in all.
+        </Text>
+      )}
     </Stack>
   );
 }

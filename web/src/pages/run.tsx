@@ -44,12 +44,15 @@ export function RunPage() {
 }
 
 function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: readonly Result[] }) {
-  const hasFailures = run.status === 'failed' || run.failed > 0;
+  const hasFailures = (run.status === 'failed' && !run.is_stopped) || run.failed > 0;
   return (
     <Stack gap="lg">
       {run.status === 'running' && <RunProgress run={run} />}
       {run.status === 'failed' && (
-        <Alert color="red" title="The run failed">
+        <Alert
+          color={run.is_stopped ? 'blue' : 'red'}
+          title={run.is_stopped ? 'The run was stopped' : 'The run failed'}
+        >
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             {run.error_message || 'No reason was recorded.'}
           </Text>

@@ -27,16 +27,17 @@ function judgeBackups(overview: Schemas['Overview'], now: number): Verdict {
     if (overview.running === null) return bad('Nothing is backed up yet.');
     return { state: 'unsure', sentence: 'The first run is under way.', run: overview.running.id };
   }
-  if (last?.status === 'failed') {
-    return bad(`The last run failed. ${describeState(overview, now)}`);
-  }
-  if (good < total) return bad(describeState(overview, now));
+  const isStopped = last?.is_stopped === true;
+  const state = `${isStopped ? 'The last run was stopped. ' : ''}${describeState(overview, now)}`;
+  if (last?.status === 'failed' && !isStopped) return bad(`The last run failed. ${state}`);
+  if (good < total) return bad(state);
   const { failing } = overview.proofs;
   if (failing > 0) {
     const them = failing === 1 ? 'one of them' : `${failing} of them`;
-    return bad(`${describeState(overview, now)} A restore drill of ${them} failed.`);
+    return bad(`${state} A restore drill of ${them} failed.`);
   }
-  return { state: 'good', sentence: describeState(overview, now), run };
+  // It did not do what was due, though nothing is wrong.
+  return { state: isStopped ? 'unsure' : 'good', sentence: state, run };
 }
 
 function describeState({ repositories, worst, freshness_hours }: Schemas['Overview'], now: number) {

@@ -68,3 +68,8 @@ export function formatDuration(milliseconds: number): string {
 function inTwo(whole: string, rest: number, unit: string): string {
   return rest === 0 ? whole : `${whole} ${rest} ${unit}`;
 }
+
+/** Where a drill restored from, for people. */
+export function nameOfStorage(storage: string): string {
+  return storage === 'folder' ? 'the archive folder' : storage;
+}

@@ -11,8 +11,10 @@ export interface Outcome {
 export function outcomeOfRun({
   status,
   failed,
-}: Pick<Schemas['BackupRun'], 'status' | 'failed'>): Outcome {
+  is_stopped,
+}: Pick<Schemas['BackupRun'], 'status' | 'failed' | 'is_stopped'>): Outcome {
   if (status === 'running') return { word: 'Running', color: 'blue' };
+  if (is_stopped) return { word: 'Stopped', color: 'gray' };
   if (status === 'failed') return { word: 'Failed', color: 'red' };
   return failed > 0 ? { word: 'With failures', color: 'orange' } : { word: 'Good', color: 'teal' };
 }

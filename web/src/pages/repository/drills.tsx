@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { drills, type RepositoryPath } from '../../api/queries.ts';
 import { Age } from '../../parts/age.tsx';
-import { formatBytes, formatDuration } from '../../parts/format.ts';
+import { formatBytes, formatDuration, nameOfStorage } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 import { Pages } from '../../parts/pages.tsx';
 import { RecordTable } from '../../parts/record-table.tsx';
@@ -108,8 +108,4 @@ function DrillRow({ drill }: { drill: Schemas['RestoreDrill'] }) {
       </Table.Td>
     </Table.Tr>
   );
-}
-
-function nameOfStorage(storage: string): string {
-  return storage === 'folder' ? 'the archive folder' : storage;
 }
