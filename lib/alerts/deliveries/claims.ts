@@ -4,6 +4,8 @@ import { MAX_NAMED, type MessageFacts } from '../incidents/message.ts';
 
 /** How often a message may have reached a channel, at most. */
 const MAX_UNCLEAR = 2;
+/** How many messages of a channel may wait because they may have arrived: with more the service is down. */
+const MAX_WAITING = 1;
 /** Tries of one message; each of them was refused, or the service was not there. */
 const MAX_ATTEMPTS = 50;
 /** Longer than a message may take: a process that still holds the claim then was killed. */
@@ -27,14 +29,24 @@ export async function giveUpMessages(db: Database, now: number): Promise<void> {
   await db.query(giveUp, [new Date(now).toISOString()]);
 }
 
+// A message that may have arrived waits for its only other try, and with it what else there is about its incident. Had
+// it kept back all others, a service that hangs on one message would have silenced the channel for that time.
+const waiting = `SELECT incident_id FROM alert_deliveries
+  WHERE channel = $2 AND ${isOpen} AND unclear > 0 AND claimed_until <= $1::timestamptz AND next_attempt_at > $1::timestamptz
+  LIMIT ${MAX_WAITING + 1}`;
+
 // Counts the attempt as possibly delivered before it is made: a process that is killed while it sends cannot say.
 const claim: Statement = {
   name: 'claim_alert',
-  text: `WITH claimed AS (
+  text: `WITH waiting AS MATERIALIZED (${waiting}), claimed AS (
       UPDATE alert_deliveries AS delivery SET attempts = attempts + 1, unclear = unclear + 1,
         claimed_until = $1::timestamptz + ${LEASE}, claimed_by = $3
       WHERE id = (
-        SELECT id FROM alert_deliveries AS first WHERE channel = $2 AND ${isOpen} ORDER BY first.id LIMIT 1
+        SELECT id FROM alert_deliveries AS first WHERE channel = $2 AND ${isOpen} AND (
+          (SELECT count(*) FROM waiting) > ${MAX_WAITING}
+          OR first.incident_id NOT IN (SELECT incident_id FROM waiting)
+        )
+        ORDER BY first.id LIMIT 1
       ) AND ${isOpen} AND claimed_until <= $1::timestamptz AND next_attempt_at <= $1::timestamptz
         AND unclear < ${MAX_UNCLEAR}
       RETURNING id, incident_id, kind, about_at, attempts
@@ -78,7 +90,8 @@ export interface Claim {
 
 /**
  * Claims the oldest message of a channel; null if there is none, or if it is another's or not due. Messages of a
- * channel arrive in their order, so that one that cannot be sent holds back the others.
+ * channel arrive in their order, so that one that cannot be sent holds back the others. One that may have arrived holds
+ * back only those about its incident, unless it is not alone.
  */
 export async function claimMessage(
   db: Database,

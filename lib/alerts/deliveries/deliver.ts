@@ -73,8 +73,8 @@ async function drain(
     }
     const about = { channel: channel.name, incident, kind, reason: sent.reason };
     log.warn('an alert was not delivered', about);
-    // The service may be down: the others wait with it.
-    if (sent.retryInMs !== null) break;
+    // The service is down: the others wait with it. Otherwise the next claim knows whether there is one to send.
+    if (sent.retryInMs !== null && !sent.mayHaveArrived) break;
   }
   return delivered;
 }

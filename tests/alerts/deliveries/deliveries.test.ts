@@ -306,6 +306,54 @@ describe('a channel that hangs', () => {
   });
 });
 
+describe('a service that hangs', () => {
+  const LOGIN = 'The git host refuses the login';
+  const hang = () => undefined;
+  const failLogin = async () =>
+    insertResult(database.db, await run('completed'), 'o/a', { status: 'failed', fault: 'login' });
+  /** Raises alerts while so many messages hang, one after the other. */
+  async function raiseHanging(deps: Awaited<ReturnType<typeof open>>, count: number) {
+    const before = receiver.received.length;
+    const raising = raiseAlerts(deps);
+    for (let n = 1; n <= count; n++) {
+      await vi.waitFor(() => expect(receiver.received).toHaveLength(before + n));
+      clock.advance(10_000);
+    }
+    return raising;
+  }
+  beforeEach(async () => {
+    await failLogin();
+    clock.advance(MINUTE_MS);
+    await run('failed');
+  });
+
+  it('on one message gets the next one all the same, and later only what is about the first', async () => {
+    receiver.answers.push(hang);
+    const deps = await open();
+    expect(await raiseHanging(deps, 1)).toMatchObject({ delivered: 1, waiting: 1 });
+    expect(receiver.titles()).toEqual([TITLE, LOGIN]);
+    clock.advance(MINUTE_MS);
+    await run('completed');
+    await raiseAlerts(deps);
+    expect(receiver.titles()).toHaveLength(2);
+    await raiseAfter(deps, 15 * MINUTE_MS);
+    expect(receiver.titles().slice(2)).toEqual([TITLE, `Resolved: ${TITLE}`]);
+  });
+
+  it('on two messages gets no third one until they were tried again', async () => {
+    await sql(
+      database.db,
+      `INSERT INTO anomalies (repo_full_name, version, kind, change_count) VALUES ('o/a', 2, 'shrunk', 1)`,
+    );
+    receiver.answers.push(hang, hang);
+    const deps = await open();
+    expect(await raiseHanging(deps, 2)).toMatchObject({ delivered: 0, waiting: 3 });
+    await raiseAfter(deps, 10 * MINUTE_MS);
+    expect(receiver.titles()).toEqual([TITLE, LOGIN]);
+    expect(await raiseAfter(deps, 10 * MINUTE_MS)).toMatchObject({ delivered: 3, waiting: 0 });
+  });
+});
+
 describe('a process that is killed while it sends', () => {
   const child = join(import.meta.dirname, '../../support/alert-child.ts');
 
