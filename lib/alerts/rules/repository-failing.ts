@@ -8,7 +8,7 @@ export const repositoryFailing: Rule = {
   name: 'repository_failing',
   title: 'Repositories are not backed up',
   severity: 'critical',
-  when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source. Repositories that fail because of the login or a destination are in the incident of that instead.',
+  when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source, or if nothing in the last run went well. Repositories that fail because of the login or a destination are in the incident of that instead.',
   advice:
     'Read the reason for each, fix it, and run `npm run worker -- run`. A repository that is gone on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
   resolved: 'No repository has been failing for that long, for a reason of its own.',
@@ -16,7 +16,10 @@ export const repositoryFailing: Rule = {
     const repositories = (await unwell()).filter(
       (one) =>
         (one.state === 'failing' || one.state === 'never' || one.state === 'lost') &&
-        (one.failures >= config.ALERT_FAILING_AFTER || one.is_overdue || one.state === 'lost') &&
+        (one.failures >= config.ALERT_FAILING_AFTER ||
+          one.is_overdue ||
+          one.is_of_failed_run ||
+          one.state === 'lost') &&
         !isOfLogin(one) &&
         !isOfDestination(one),
     );

@@ -10,6 +10,7 @@ import {
   withStates,
   worstFirst,
 } from '../../records/repositories/freshness.ts';
+import { isStoppedRun } from '../../records/stopped-runs.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 
 /** Repositories that a rule finds at most. */
@@ -30,6 +31,8 @@ export interface Unwell {
   /** Whether its last good backup, or the first failure of one without, is older than a good one may be. */
   is_overdue: boolean;
   error: string;
+  /** Whether nothing else in the run of its last failure went well either, and no run has ended since. */
+  is_of_failed_run: boolean;
 }
 
 const unwell: Statement = {
@@ -40,6 +43,14 @@ const unwell: Statement = {
     found AS MATERIALIZED (
       SELECT * FROM known AS repository WHERE state <> 'good'
       ORDER BY ${worstFirst} LIMIT ${MAX_REPOSITORIES}
+    ),
+    failed_run AS MATERIALIZED (
+      SELECT id FROM (
+        SELECT * FROM backup_runs AS run
+        WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
+        ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+      ) AS last
+      WHERE failed > 0 AND coalesce(successful, 0) = 0 AND coalesce(skipped, 0) = 0
     ),
     judged AS (
       SELECT repository.*,
@@ -55,7 +66,9 @@ const unwell: Statement = {
         CASE WHEN isfinite(last_good_at) THEN ${iso('last_good_at')} END AS last_good_at,
         coalesce(coalesce(last_good_at, failing_since) < (SELECT fresh_since FROM judging), false) AS is_overdue,
         coalesce((SELECT ${cutTextSql('result.error_message', MAX_REASON_LENGTH)}
-          FROM backup_results AS result WHERE result.id = repository.result_id), '') AS error
+          FROM backup_results AS result WHERE result.id = repository.result_id), '') AS error,
+        EXISTS (SELECT FROM backup_results AS result JOIN failed_run ON failed_run.id = result.run_id
+          WHERE result.id = repository.result_id) AS is_of_failed_run
       FROM judged AS repository ORDER BY repo_full_name`)} AS items`,
 };
 

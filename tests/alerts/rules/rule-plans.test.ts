@@ -103,8 +103,8 @@ describe.each([
       generic,
     );
     expectFew(counted, {
-      ...{ newest_results: REPOSITORIES, worker_repo_state: REPOSITORIES, backup_runs: 20 + 1 },
-      // Of each that fails its last good result, its fault, its error, its first failure and two failures.
+      ...{ newest_results: REPOSITORIES, worker_repo_state: REPOSITORIES, backup_runs: 20 + 1 + 2 },
+      // The last finished runs, and the last one, past some that were stopped. Of each that fails its last good result, its fault, its error, its first failure and two failures.
       backup_results: 6 * FAILING,
     });
   });

@@ -141,6 +141,40 @@ describe('run_failed', () => {
   });
 });
 
+describe('a run in which every repository failed', () => {
+  const failedRun = async (counts: Record<string, SqlValue> = {}) => {
+    const id = await run(1, { total_repos: 2, failed: 2, ...counts });
+    for (const name of ['o/a', 'o/b']) await insertResult(database.db, id, name, failed(null));
+  };
+
+  it('is one incident at once, also if it is the first one', async () => {
+    await failedRun();
+    expect(await opened()).toEqual([
+      {
+        ...{ rule: 'repository_failing', subject: '', repositories: ['o/a', 'o/b'] },
+        summary: '2 repositories cannot be backed up',
+      },
+    ]);
+    await failedRun();
+    expect(await opened()).toHaveLength(1);
+  });
+
+  it.each([{ successful: 1 }, { skipped: 1 }])(
+    'is none at the first failure if another one went well: %j',
+    async (counts) => {
+      await failedRun(counts);
+      expect(await opened()).toEqual([]);
+    },
+  );
+
+  it('says nothing of repositories that failed once in an earlier run', async () => {
+    const before = await run(2, { total_repos: 2, failed: 1, successful: 1 });
+    await insertResult(database.db, before, 'o/earlier', failed(null));
+    await failedRun();
+    expect(await opened()).toMatchObject([{ repositories: ['o/a', 'o/b'] }]);
+  });
+});
+
 describe('run_missed', () => {
   const isMissed = async (environment: Environment = {}) =>
     (await opened(environment)).some(({ rule }) => rule === 'run_missed');
