@@ -212,12 +212,12 @@ describe.each([
     [
       'the overview',
       (db) => readOverview(db, states),
-      // The last finished runs, the last run, the last good one and those under way. Of each repository that
-      // fails: its last good result, its fault, its archive, its error and its first failure, and all failures.
+      // The last finished runs, the last run, the last good one, those under way, and the newest of all up to one
+      // that has ended. Of each repository that fails: its last good result, its fault, its archive, its error and its first failure, and all failures.
       {
         newest_results: 250,
         worker_repo_state: 249,
-        backup_runs: 22 + 1 + 1 + 2,
+        backup_runs: 22 + 1 + 1 + 2 + 3,
         backup_results: 3 * 5 + 362,
         archive_versions: 20,
         // Of each repository its last proof, of those that are listed also the last drill; and what failed, for
