@@ -199,6 +199,15 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       expect(width).toBeLessThanOrEqual(390);
     });
 
+    it('offers the other theme than the one that the system chose', async () => {
+      const { logIn, open, page } = site;
+      await logIn();
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await open('/app/');
+      await page.getByRole('button', { name: 'Use the light theme' }).click();
+      await page.getByRole('button', { name: 'Use the dark theme' }).waitFor();
+    });
+
     it('leads everywhere by keyboard', async () => {
       const { logIn, open, page } = site;
       await logIn();

@@ -1,4 +1,4 @@
-import { ActionIcon, Group, useMantineColorScheme } from '@mantine/core';
+import { ActionIcon, Group, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { MagnifyingGlassIcon, MoonIcon, SunIcon } from '@radix-ui/react-icons';
 
 /** What stands at the right of the header. */
@@ -20,7 +20,9 @@ export default function Controls({ openPalette }: { openPalette: () => void }) {
 }
 
 function ColorSchemeSwitch() {
-  const { colorScheme, toggleColorScheme } = useMantineColorScheme();
+  const { toggleColorScheme } = useMantineColorScheme();
+  // What is shown, also while the system decides.
+  const colorScheme = useComputedColorScheme();
   const label = colorScheme === 'dark' ? 'Use the light theme' : 'Use the dark theme';
   return (
     <ActionIcon

@@ -143,8 +143,12 @@ function Others({ results }: { results: readonly Result[] }) {
             <Table.Td>
               {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
             </Table.Td>
-            <Table.Td ta="right">{formatArchiveSize(result.archive_size_bytes)}</Table.Td>
-            <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
+            <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+              {formatArchiveSize(result.archive_size_bytes)}
+            </Table.Td>
+            <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+              {formatDuration(result.duration_ms)}
+            </Table.Td>
             <Table.Td>
               <Age of={result.created_at} />
             </Table.Td>

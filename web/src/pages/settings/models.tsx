@@ -82,7 +82,7 @@ function Reranking() {
     return (
       <Group gap="xs">
         <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-          The gateway’s list cannot be read now: {query.error.message}. Searches work without it.
+          Not available: {query.error.message}. Searches work without it.
         </Text>
         <Button
           size="compact-sm"
