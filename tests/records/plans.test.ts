@@ -213,7 +213,8 @@ describe.each([
       'the overview',
       (db) => readOverview(db, states),
       // The last finished runs, the last run, the last good one, those under way, and the newest of all up to one
-      // that has ended. Of each repository that fails: its last good result, its fault, its archive, its error and its first failure, and all failures.
+      // that has ended. Of each repository that fails: its last good result, its fault, its archive, its error and
+      // its first failure, and all failures.
       {
         newest_results: 250,
         worker_repo_state: 249,

@@ -1,13 +1,13 @@
 import type { Statement } from '../../database/database.ts';
+import { learntInterval } from '../../records/learnt-interval.ts';
 import { iso } from '../../records/page.ts';
-import { isStoppedRun, lastStartedRun } from '../../records/stopped-runs.ts';
+import { lastStartedRun } from '../../records/stopped-runs.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';
 
-/** Gaps between runs that tell a schedule, if they are alike: four in five within half and one and a half of the median. */
+/** Gaps between runs that tell a schedule to be woken for, if they are alike. */
 const MIN_GAPS = 5;
-const RUNS_READ = 21;
 /** Runs that follow one another faster were started by hand. */
 const MIN_LEARNT_MS = 15 * 60_000;
 /** A run may be late by a twelfth of the interval, and by this much at least. */
@@ -16,21 +16,9 @@ const MIN_GRACE_MS = 15 * 60_000;
 // A run that somebody stopped did not do what was due, so that it counts as if it had not started.
 const missed: Statement = {
   name: 'alert_run_missed',
-  text: `WITH last AS (${lastStartedRun}), gaps AS (
-      SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
-      FROM (
-        SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}
-        ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_READ}
-      ) AS started
-    ), learnt AS (
-      SELECT median AS interval_ms FROM (
-        SELECT count(gap_ms) AS gaps,
-          percentile_cont(0.1) WITHIN GROUP (ORDER BY gap_ms) AS short,
-          percentile_cont(0.5) WITHIN GROUP (ORDER BY gap_ms) AS median,
-          percentile_cont(0.9) WITHIN GROUP (ORDER BY gap_ms) AS long
-        FROM gaps
-      ) AS measured
-      WHERE gaps >= ${MIN_GAPS} AND median >= ${MIN_LEARNT_MS} AND short >= median / 2 AND long <= median * 1.5
+  text: `WITH last AS (${lastStartedRun}), learnt AS (
+      SELECT median_ms AS interval_ms FROM (${learntInterval}) AS learnt
+      WHERE gaps >= ${MIN_GAPS} AND median_ms >= ${MIN_LEARNT_MS} AND is_even
     ), schedule AS (
       SELECT $2::float8 AS interval_ms WHERE $2::float8 IS NOT NULL
       UNION ALL SELECT interval_ms FROM learnt WHERE $2::float8 IS NULL

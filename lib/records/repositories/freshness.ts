@@ -1,8 +1,8 @@
 import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { proofColumns } from '../drills/states.ts';
+import { learntInterval, MIN_GAPS } from '../learnt-interval.ts';
 import { iso } from '../page.ts';
-import { isStoppedRun } from '../stopped-runs.ts';
 
 /** How up to date the backup of a repository is, the worst first. */
 export const repositoryStates = ['never', 'lost', 'failing', 'stale', 'good'] as const;
@@ -27,10 +27,6 @@ export const judgingValues = ({ now, freshnessHours, scheduleMs }: Judging): Sql
 
 /** Failures that are counted since the last good result. */
 export const MAX_FAILURES_COUNTED = 1_000;
-
-/** Finished runs from which the usual interval is computed, and the fewest that tell one. */
-const RUNS_OF_INTERVAL = 20;
-const MIN_RUNS_OF_INTERVAL = 3;
 
 /** A schedule may be late by a twelfth: 24 hours become 26. */
 const SLACK = '13.0 / 12';
@@ -65,14 +61,8 @@ export const judgingBy = (now: string, freshnessHours: string, scheduleMs: strin
   usual AS MATERIALIZED (
     SELECT ${scheduleMs}::float8 AS interval_ms, true AS is_declared WHERE ${scheduleMs}::float8 IS NOT NULL
     UNION ALL
-    SELECT round(percentile_cont(0.5) WITHIN GROUP (ORDER BY gap_ms)), false FROM (
-      SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
-      FROM (
-        SELECT started_at FROM backup_runs AS run
-        WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
-        ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_OF_INTERVAL}
-      ) AS finished
-    ) AS gaps HAVING count(*) >= ${MIN_RUNS_OF_INTERVAL} AND ${scheduleMs}::float8 IS NULL
+    SELECT round(median_ms), false FROM (${learntInterval}) AS learnt
+    WHERE gaps >= ${MIN_GAPS} AND ${scheduleMs}::float8 IS NULL
   ),
   judging AS MATERIALIZED (
     SELECT fresh_hours, ${now}::timestamptz AS now,
