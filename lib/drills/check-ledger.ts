@@ -17,16 +17,29 @@ export interface LedgerCheck {
   broken: { id: string; repository: string; reason: string } | null;
 }
 
-/** Computes the hashes of all rows again, a bounded number at a time, up to the first that is wrong. */
-export async function checkLedger(db: Database): Promise<LedgerCheck> {
-  let from = MIN_ID;
-  let head = NO_ROW_BEFORE;
+/** The rows to check: those after a row, which they must follow, up to the row `to`. */
+export interface LedgerSpan {
+  /** Null: from the first row of the ledger. */
+  after: { id: string; sha256: string } | null;
+  to: bigint;
+}
+
+const WHOLE: LedgerSpan = { after: null, to: MAX_ID };
+
+/** Computes the hashes of all rows again, or of some, a bounded number at a time, up to the first that is wrong. */
+export async function checkLedger(
+  db: Database,
+  { after, to }: LedgerSpan = WHOLE,
+): Promise<LedgerCheck> {
+  let from = after === null ? MIN_ID : BigInt(after.id) + 1n;
+  let head = after?.sha256 ?? NO_ROW_BEFORE;
   let rows = 0;
   for (;;) {
     const page = await readLedger(db, from, ROWS_AT_ONCE);
     for (const row of page) {
-      const reason = findFault(row, head);
       const { id, repository_name: repository, sha256 } = row;
+      if (BigInt(id) > to) return { rows, head, broken: null };
+      const reason = findFault(row, head);
       if (reason !== null) return { rows, head, broken: { id, repository, reason } };
       head = sha256;
       from = BigInt(id) + 1n;

@@ -7,11 +7,12 @@ import {
   readEvidenceFacts,
   readEvidenceRepositories,
 } from '../records/drills/evidence.ts';
+import { readLedgerSpan } from '../records/drills/ledger.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { formatMinute } from '../text/format-minute.ts';
 import { counted, formatBytes } from '../text/units.ts';
 import { version } from '../version.ts';
-import { checkLedger } from './check-ledger.ts';
+import { checkLedger, type LedgerCheck } from './check-ledger.ts';
 import type { EvidenceFormat } from './evidence-format.ts';
 
 const ROWS_AT_ONCE = 500;
@@ -35,7 +36,9 @@ export async function* writeEvidence(
 ): AsyncGenerator<string> {
   const period = { ...span, now };
   const facts = await readEvidenceFacts(db, period);
-  const ledger = await checkLedger(db);
+  const rows = await readLedgerSpan(db, period);
+  // Not the whole ledger, which may have hundreds of thousands of rows: only what the report speaks of.
+  const ledger = rows === null ? null : await checkLedger(db, rows);
   const title = `Restore evidence, ${formatMinute(period.from)} to ${formatMinute(period.to)}`;
   yield format.begin(title);
   yield format.list([
@@ -46,13 +49,7 @@ export async function* writeEvidence(
   yield format.heading('What a drill proves');
   yield format.list(METHOD);
   yield format.heading('Ledger');
-  const { broken } = ledger;
-  yield format.list([
-    broken === null
-      ? `The whole ledger (${counted(ledger.rows, 'row', 'rows')}) was checked while this was made: each row is as it was written and follows the one before it.`
-      : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}). ${rowsBefore(ledger.rows)}`,
-    `Hash of the last intact row: ${ledger.head}. Compare it with the ledger later: as long as this hash is in it, nothing before it was changed.`,
-  ]);
+  yield format.list(describeLedger(ledger));
   yield format.heading('Repositories');
   yield* format.table(
     ['Repository', 'Last proof in the period', 'Version', 'From', 'Failed since'],
@@ -78,9 +75,16 @@ export async function* writeEvidence(
   yield format.end();
 }
 
-function rowsBefore(rows: number): string {
-  if (rows === 0) return 'It is the first row.';
-  return rows === 1 ? 'The 1 row before it is.' : `The ${rows} rows before it are.`;
+function describeLedger(ledger: LedgerCheck | null): string[] {
+  const whole = '`npm run doctor` checks the whole ledger.';
+  if (ledger === null) return [`There is no row of this period. ${whole}`];
+  const { broken, rows, head } = ledger;
+  const state =
+    broken === null
+      ? `The rows from the first drill of this period to the last were checked while this was made (${counted(rows, 'row')}): each is as it was written and follows the one before it.`
+      : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}).${rows === 0 ? '' : ` The ${counted(rows, 'row')} of this period before it ${rows === 1 ? 'is' : 'are'}.`}`;
+  const hash = `Hash of the last intact row: ${head}. Compare it with the ledger later: as long as this hash is in it, nothing before it was changed.`;
+  return [`${state} ${whole}`, ...(rows === 0 ? [] : [hash])];
 }
 
 async function* repositoryRows(db: Database, period: EvidencePeriod): AsyncGenerator<string[]> {

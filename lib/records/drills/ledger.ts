@@ -24,6 +24,35 @@ export interface LedgerText {
   sha256: string;
 }
 
+const spanOfPeriod: Statement = {
+  name: 'drill_ledger_span',
+  text: `SELECT span.last::text AS last, before.id::text AS before_id, before.sha256 AS before_sha256
+    FROM (
+      SELECT min(drill.id) AS first, max(drill.id) AS last FROM restore_drills AS drill
+      WHERE drill.started_at >= $1::timestamptz AND drill.started_at < $2::timestamptz
+    ) AS span
+    LEFT JOIN LATERAL (
+      SELECT drill.id, drill.sha256 FROM restore_drills AS drill WHERE drill.id < span.first
+      ORDER BY drill.id DESC LIMIT 1
+    ) AS before ON true
+    WHERE span.last IS NOT NULL`,
+};
+
+/** The last row with a drill of a period, and the row before the first one; null if there is none. */
+export async function readLedgerSpan(
+  db: Database,
+  { from, to }: { from: string; to: string },
+): Promise<{ after: { id: string; sha256: string } | null; to: bigint } | null> {
+  const [row] = await db.query<{
+    last: string;
+    before_id: string | null;
+    before_sha256: string | null;
+  }>(spanOfPeriod, [from, to]);
+  if (row === undefined) return null;
+  const { last, before_id: id, before_sha256: sha256 } = row;
+  return { after: id === null || sha256 === null ? null : { id, sha256 }, to: BigInt(last) };
+}
+
 /** The rows of the ledger from an id on, in their order. */
 export function readLedger(db: Database, from: bigint, limit: number): Promise<LedgerText[]> {
   return db.query<LedgerText>(page, [String(from), limit]);
