@@ -64,13 +64,13 @@ async function hasFiles({ store }: Awaited<ReturnType<typeof openStoreSource>>):
   }
 }
 
-/** What the stores and the destination in the layout `parts` are called in the ledger. */
+/** What the stores and the destination are called in the ledger. One with archives at its root is never drilled. */
 export function storagesOf({
   stores,
   target,
   layout,
 }: Pick<PlacesOptions, 'stores' | 'target' | 'layout'>): string[] {
-  const isStore = target !== null && layout === 'parts';
+  const isStore = target !== null && layout !== 'files';
   return (isStore ? [...stores, addressOf(target)] : stores).map(({ text }) => text);
 }
 

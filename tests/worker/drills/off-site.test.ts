@@ -361,6 +361,42 @@ describe('a drill from a git destination', () => {
     expect(await drills()).toMatchObject([{ storage: `git+file://${destination}` }]);
   });
 
+  it('that failed stands until a worker proves it that can, and another one leaves it out', async () => {
+    const destination = join(world.folder, 'destination.git');
+    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', destination);
+    const identity = await generateIdentity();
+    await writeFile(join(world.elsewhere, 'other.txt'), `${identity}\n`);
+    const env = {
+      BACKUP_REPO_PATH: destination,
+      BACKUP_AGE_RECIPIENTS: await identityToRecipient(identity),
+      BACKUP_NAMES_KEY: world.namesKey,
+    };
+    await world.backUp(env);
+    const drill = (...args: string[]) =>
+      callWorker({
+        ...{ databaseUrl: database.url, archives: world.archives, folder: world.elsewhere, env },
+        args: ['drill', '--all', ...args],
+      });
+    const able = () => drill('--identity', 'other.txt');
+    const clone = join(world.folder, 'clone');
+    await git(world.folder, 'clone', '--quiet', destination, clone);
+    const commit = async (...change: string[]) => {
+      await git(clone, ...change);
+      const as = ['-c', 'user.name=a', '-c', 'user.email=a@example.com'];
+      await git(clone, ...as, 'commit', '--quiet', '-m', 'change');
+      await git(clone, 'push', '--quiet', 'origin', 'HEAD');
+    };
+    await commit('rm', '-r', '--quiet', 'archives');
+    expect((await able()).stdout).toMatch(/^FAILED: local\/app from git\+file:/);
+    expect((await drill()).stderr).toContain(
+      `local/app failed its drill from git+file://${destination}, which cannot be drilled here`,
+    );
+    await commit('checkout', 'HEAD~1', '--', 'archives');
+    expect((await able()).stdout).toMatch(/^proven: local\/app, version 1 from git\+file:/);
+    expect((await drill()).stdout).toMatch(/^proven: local\/app, version 1 from folder/);
+    expect((await drills()).map(({ outcome }) => outcome)).toEqual(['failed', 'proven', 'proven']);
+  });
+
   it('restores from the archive folder if its archives are at its root', async () => {
     const destination = join(world.folder, 'destination.git');
     await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', destination);
