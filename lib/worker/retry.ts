@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { isDatabaseUnavailable } from '../database/database.ts';
 import { AppError } from '../errors.ts';
 
 const FIRST_PAUSE_MS = 500;
@@ -30,5 +31,18 @@ export async function retryWhileUnavailable<Value>(
       if (!isUnavailable || isOver() || clock.now() + pause > end) throw error;
     }
     await clock.sleep(pause, signal);
+  }
+}
+
+/** What work on the database returns, or `otherwise` while the database is away. */
+export async function unlessAway<Value, Other>(
+  work: () => Promise<Value>,
+  otherwise: Other,
+): Promise<Value | Other> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return otherwise;
   }
 }

@@ -12,24 +12,17 @@ import {
   removeScratch,
   sweepScratch,
 } from '../../processes/scratch.ts';
-import {
-  claimDrill,
-  type DueDrill,
-  releaseDrillClaim,
-  renewDrillClaim,
-} from '../../records/drills/due.ts';
 import { FOLDER_STORAGE, type NewDrill } from '../../records/drills/new-drill.ts';
 import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts';
-import { listRepositories } from '../../restore/list-archives.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { PushTarget } from '../destination/target.ts';
-import { startHeartbeat } from '../lease/heartbeat.ts';
-import { retryWhileUnavailable } from '../retry.ts';
+import { retryWhileUnavailable, unlessAway } from '../retry.ts';
+import { claimNext, holdClaim, isLocked } from './drill-claim.ts';
 import { BudgetUsed } from './drill-fault.ts';
 import { type DrillContext, performDrill } from './drill-one.ts';
 import { choosePlace, type DrillPlace, openDrillPlaces, storagesOf } from './drill-place.ts';
-import { deliverDrills, listSpooledDrills, spoolDrill } from './drill-spool.ts';
+import { deliverDrills, spoolDrill } from './drill-spool.ts';
 
 /** After this many failures of a whole store in a row, the remaining repositories are skipped. */
 const MAX_AWAY = 3;
@@ -129,11 +122,6 @@ export async function performDrills(
   }
 }
 
-/** Whether nobody can decrypt here what is stored. */
-function isLocked({ stores }: DrillDeps, identityFile: string | null): boolean {
-  return stores.recipients.length > 0 && identityFile === null;
-}
-
 function describeBudget(minutes: number): string {
   const limit = minutes === 1 ? '1 minute' : `${minutes} minutes`;
   return `it did not fit into ${limit}: \`npm run worker -- drill --repo\` has no limit`;
@@ -160,7 +148,7 @@ async function drillAll(
   let away = 0;
   for (;;) {
     signal.throwIfAborted();
-    const next = await choose(deps, selection, holder, tried);
+    const next = await claimNext(deps, selection, holder, tried);
     if (next === null) return report;
     const { due, isKnown } = next;
     const { repository, failedIn } = due;
@@ -198,52 +186,6 @@ async function drillAll(
   }
 }
 
-/** The next repository, and whether its archive is one that was recorded. */
-async function choose(
-  deps: DrillDeps,
-  { only, isForced, identityFile }: DrillSelection,
-  holder: string,
-  without: readonly string[],
-): Promise<{ due: DueDrill; isKnown: boolean } | null> {
-  const now = new Date(deps.clock.now()).toISOString();
-  const selection = { now, isForced, only, without };
-  const due = await unlessAway(() => claimDrill(deps.db, holder, selection), undefined);
-  if (due) return { due, isKnown: true };
-  const isUnknown = (repository: string) => ({
-    due: { repository, recentStorages: [], failedIn: null, storedIn: [] },
-    isKnown: false,
-  });
-  if (only !== null) return isUnknown(only);
-  // Without the database nobody knows what failed in the stores, and a proof of the folder would end that.
-  if (due === null || isLocked(deps, identityFile)) return null;
-  // Without the database nobody knows the proofs: those that wait in the spool are left out.
-  const listed = await listRepositories(deps.archiveFolder);
-  const left = new Set([...without, ...(await listSpooledDrills(deps.dataFolder))]);
-  const first = listed.find((one) => one.includes('/') && !left.has(one.toLowerCase()));
-  return first === undefined ? null : { ...isUnknown(first), isKnown: true };
-}
-
-/** Keeps other workers from a repository for as long as its drill takes. */
-function holdClaim(
-  { db, clock }: DrillDeps,
-  holder: string,
-  repository: string,
-): { release(): Promise<void> } {
-  const heartbeat = startHeartbeat({
-    clock,
-    // A claim that is lost does no harm: the repository is drilled twice then.
-    beat: () => unlessAway(() => renewDrillClaim(db, holder, repository), true),
-    onTaken: () => undefined,
-    onUnreachable: () => undefined,
-  });
-  return {
-    async release() {
-      await heartbeat.stop();
-      await unlessAway(() => releaseDrillClaim(db, holder, repository), undefined);
-    },
-  };
-}
-
 async function record(
   { db, clock, dataFolder, display }: DrillDeps,
   drill: NewDrill,
@@ -266,17 +208,5 @@ async function deliver({ db, dataFolder, display }: DrillDeps): Promise<void> {
   const delivered = await unlessAway(() => deliverDrills(db, dataFolder), null);
   for (const name of delivered?.damaged ?? []) {
     display.line(cleanText(`DATA_DIR/spool: ${name} cannot be delivered and is kept`));
-  }
-}
-
-async function unlessAway<Value, Other>(
-  work: () => Promise<Value>,
-  otherwise: Other,
-): Promise<Value | Other> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isDatabaseUnavailable(error)) throw error;
-    return otherwise;
   }
 }
