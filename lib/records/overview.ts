@@ -22,11 +22,14 @@ export const MAX_WORST = 20;
 
 const MAX_REASON_LENGTH = 1_000;
 
+const NOW = '(SELECT now FROM judging)';
+
 const overview: Statement = {
   name: 'overview',
   text: `WITH ${newestResults},
     ${judgingBy('$1', '$2', '$3')},
-    known AS MATERIALIZED (${withStates('newest')})
+    known AS MATERIALIZED (${withStates('newest')}),
+    failures AS MATERIALIZED (${standingFailures(NOW)})
     SELECT ${jsonObject(`
       SELECT
         (SELECT row_to_json(item) FROM (
@@ -39,12 +42,12 @@ const overview: Statement = {
           ) AS repository ORDER BY ${worstFirst}
         ) AS item) AS worst,
         (SELECT row_to_json(item) FROM (
-          ${proofCounts('known', '(SELECT now FROM judging)')}
+          ${proofCounts('known', NOW, NOW, 'failures')}
         ) AS item) AS proofs,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT repo_full_name AS full_name, ${iso('failure.started_at')} AS at, failure.storage, failure.version,
             ${cutTextSql('failure.reason', MAX_REASON_LENGTH)} AS reason
-          FROM (${standingFailures('(SELECT now FROM judging)')}) AS failure
+          FROM failures AS failure
           JOIN known ON lower(repo_full_name) = failure.key ORDER BY repo_full_name LIMIT ${MAX_WORST}
         ) AS item) AS failed_drills,
         (SELECT coalesce(sum(${archiveBytes}), 0) FROM known AS repository) AS current_archive_bytes,

@@ -24,9 +24,14 @@ export const proofColumns = (now: string) => `
 
 /**
  * SQL for a row that counts the repositories of a CTE by their proofs, each once, at the time `now`. Drills of later
- * than `until` do not count.
+ * than `until` do not count. `failures` are those that stand, for a statement that has read them already.
  */
-export const proofCounts = (source: string, now: string, until = now) => `
+export const proofCounts = (
+  source: string,
+  now: string,
+  until = now,
+  failures = `(${standingFailures(until)})`,
+) => `
   SELECT count(*) FILTER (WHERE NOT failed AND proven_at >= ${now} - interval '${PROOF_DAYS} days') AS proven,
     count(*) FILTER (WHERE NOT failed AND proven_at < ${now} - interval '${PROOF_DAYS} days') AS overdue,
     count(*) FILTER (WHERE NOT failed AND proven_at IS NULL) AS never,
@@ -36,5 +41,5 @@ export const proofCounts = (source: string, now: string, until = now) => `
     SELECT proof.started_at AS proven_at, failure.id IS NOT NULL AS failed
     FROM ${source} AS repository
     LEFT JOIN LATERAL (${lastProof('drill.started_at', until)}) AS proof ON true
-    LEFT JOIN (${standingFailures(until)}) AS failure ON failure.key = lower(repository.repo_full_name)
+    LEFT JOIN ${failures} AS failure ON failure.key = lower(repository.repo_full_name)
   ) AS tracked`;
