@@ -151,7 +151,9 @@ describe('GET /api/overview', () => {
     await insertRun(database.db, { status: 'completed', started_at: at(2) });
     const id = await insertRun(database.db, { status: 'failed', started_at: at(3) });
     await insertRun(database.db, { status: 'running', started_at: at(4) });
-    expect(await read()).toMatchObject({ last_finished_run: { id, status: 'failed', is_stopped: false } });
+    expect(await read()).toMatchObject({
+      last_finished_run: { id, status: 'failed', is_stopped: false },
+    });
   });
 
   it('shows the run under way with its counters and its sign of life', async () => {
