@@ -16,7 +16,9 @@ import { drawWhileWriting, FROZEN_MS, LATE_MS, lastLine, TAIL_LINES_PER_SECOND }
 
 const PORT = 18083;
 const OPENINGS = 7;
-const SCROLLED_FRAMES = 120;
+const SCROLLED_FRAMES = 60;
+/** A list that shows nothing for this long is broken. */
+const MAX_WAIT_MS = 30_000;
 /** Until the live log has as many lines as it keeps, and the browser has compiled what it needs. */
 const WARM_UP_SECONDS = 40;
 
@@ -75,7 +77,7 @@ const lists = ({ runs }: Scale): [string, string][] => [
   ['a run', `/runs/${runs / 2}`],
   ['repositories', '/repositories'],
   ['repositories by name', '/repositories?text=repository-77'],
-  ['repositories that fail', '/repositories?state=failing'],
+  ['repositories, the largest first', '/repositories?order=size'],
   ['a repository', '/repositories/owner-7/repository-7'],
   ['logs', '/logs'],
   ['logs with errors', '/logs?level=error'],
@@ -188,9 +190,10 @@ const noteRows = `{
     requestAnimationFrame(() => setTimeout(() => { window.rowsAt = performance.now(); }));
   }).observe(document, { subtree: true, childList: true });
 }`;
-const firstRows = `new Promise((done) => {
+const firstRows = `new Promise((done, fail) => {
   const look = () => (window.rowsAt ? done(rowsAt) : setTimeout(look, 10));
   look();
+  setTimeout(() => fail(new Error('no rows at ' + location.href)), ${MAX_WAIT_MS});
 })`;
 /** To the other end, a part of it with each frame: a log starts at its last line. */
 const scrollThrough = `new Promise((done) => {
