@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { createServedArchives } from '../lib/backups/archives/served-archives.ts';
-import { startStaleRunSweep } from '../lib/backups/stale-run-sweep.ts';
+import { startStaleRunSweep } from '../lib/backups/runs/stale-run-sweep.ts';
 import { systemClock } from '../lib/clock.ts';
 import { archivePath } from '../lib/config/archives.ts';
 import type { DatabaseConfig } from '../lib/config/database.ts';

@@ -19,9 +19,9 @@ import { forgetEndpoints } from './repositories/forget.ts';
 import { reposEndpoints } from './repositories/repos.ts';
 import { storesEndpoints } from './repositories/stores.ts';
 import { versionsEndpoints } from './repositories/versions.ts';
-import { runMetricsEndpoints } from './run-metrics.ts';
-import { runRequestsEndpoints } from './run-requests.ts';
-import { runsEndpoints } from './runs.ts';
+import { runMetricsEndpoints } from './runs/run-metrics.ts';
+import { runRequestsEndpoints } from './runs/run-requests.ts';
+import { runsEndpoints } from './runs/runs.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
 
 /** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */

@@ -36,7 +36,7 @@ export const cronEndpoints: readonly Endpoint<BackupsDeps>[] = (['get', 'post'] 
       },
       async (_input, deps: BackupsDeps, c) => {
         // Loaded lazily: a sweep also updates search, whose code would slow down cold starts.
-        const { sweep } = await import('./stale-run-sweep.ts');
+        const { sweep } = await import('./runs/stale-run-sweep.ts');
         return c.json(await sweep(deps));
       },
     ),

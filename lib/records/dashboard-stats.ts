@@ -9,8 +9,8 @@ import {
   stateCounts,
   withStates,
 } from './repositories/freshness.ts';
-import { largestResult, readStats, runTotals, sizesAndAnalytics } from './run-metrics.ts';
-import { runStatus } from './runs.ts';
+import { largestResult, readStats, runTotals, sizesAndAnalytics } from './runs/run-metrics.ts';
+import { runStatus } from './runs/runs.ts';
 
 const dashboardStats: Statement = {
   name: 'dashboard_stats',

@@ -14,8 +14,8 @@ import {
   withStates,
   worstFirst,
 } from './repositories/freshness.ts';
-import { runColumns, runStatus } from './runs.ts';
-import { isStoppedRun, lastStartedRun } from './stopped-runs.ts';
+import { runColumns, runStatus } from './runs/runs.ts';
+import { isStoppedRun, lastStartedRun } from './runs/stopped-runs.ts';
 
 /** Repositories that are listed, the worst first. */
 export const MAX_WORST = 20;

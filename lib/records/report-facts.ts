@@ -3,7 +3,7 @@ import type { ProofCounts } from './drills/count-proofs.ts';
 import { proofCounts } from './drills/states.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
-import { runStatus } from './runs.ts';
+import { runStatus } from './runs/runs.ts';
 
 /** Limits on the content of a report. */
 const reportLimits = {

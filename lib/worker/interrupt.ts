@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Clock } from '../clock.ts';
-import { describeInterrupt } from '../records/stopped-runs.ts';
+import { describeInterrupt } from '../records/runs/stopped-runs.ts';
 import { RunStopped } from './stop.ts';
 
 /** npm repeats a Ctrl-C that the terminal has already sent us. A second Ctrl-C by the user comes later. */

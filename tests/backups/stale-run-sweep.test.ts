@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createBackupsApp } from '../../lib/backups/app.ts';
-import { startStaleRunSweep, sweep } from '../../lib/backups/stale-run-sweep.ts';
+import { startStaleRunSweep, sweep } from '../../lib/backups/runs/stale-run-sweep.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, type TestDepsOptions, withSecret } from '../support/deps.ts';

@@ -7,14 +7,14 @@ import { readOverview } from '../../lib/records/overview.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
-import { readRunMetrics } from '../../lib/records/run-metrics.ts';
-import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
+import { readRunMetrics } from '../../lib/records/runs/run-metrics.ts';
+import { listRuns, readLatestRun, readRun } from '../../lib/records/runs/runs.ts';
+import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
 import {
   listSnapshots,
   readLatestSnapshot,
   readSnapshotOfRun,
 } from '../../lib/records/snapshots.ts';
-import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../lib/records/stale-runs.ts';
 import { parseQuery } from '../../lib/search/parse-query.ts';
 import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import {

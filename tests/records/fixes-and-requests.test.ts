@@ -2,7 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { listFixes } from '../../lib/records/fix-list.ts';
 import { recordFix } from '../../lib/records/fixes.ts';
-import { listRunRequests, requestRun, withdrawRunRequest } from '../../lib/records/run-requests.ts';
+import {
+  listRunRequests,
+  requestRun,
+  withdrawRunRequest,
+} from '../../lib/records/runs/run-requests.ts';
 import { createPostgres, everyDatabase, type TestDatabase } from '../support/databases.ts';
 import { explainRead } from '../support/plans.ts';
 import { empty, insertRun, sql } from '../support/records.ts';

@@ -14,14 +14,14 @@ import { listTracked } from '../../lib/records/recording/repo-state.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
 import { listVersions, readVersionRefs } from '../../lib/records/repositories/versions.ts';
-import { readRunMetrics } from '../../lib/records/run-metrics.ts';
-import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
+import { readRunMetrics } from '../../lib/records/runs/run-metrics.ts';
+import { listRuns, readLatestRun, readRun } from '../../lib/records/runs/runs.ts';
+import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
 import {
   listSnapshots,
   readLatestSnapshot,
   readSnapshotOfRun,
 } from '../../lib/records/snapshots.ts';
-import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';

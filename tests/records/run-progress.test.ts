@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { RunProgress } from '../../lib/records/recording/progress.ts';
 import { recordResult } from '../../lib/records/recording/results.ts';
 import { beatRun, finishRun, startRun } from '../../lib/records/recording/runs.ts';
-import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
+import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
 import { createClient } from '../support/client.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { empty, sql } from '../support/records.ts';

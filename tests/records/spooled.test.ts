@@ -10,7 +10,7 @@ import {
   deliverLogs,
   deliverResult,
 } from '../../lib/records/recording/spooled.ts';
-import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
+import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
 import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import { empty } from '../support/records.ts';
 import { rowsOf } from '../support/worker.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
+import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
 import { connect } from '../support/connection.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';

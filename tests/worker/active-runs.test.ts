@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startRun } from '../../lib/records/recording/runs.ts';
-import { STALE_RUN_MESSAGE } from '../../lib/records/stale-runs.ts';
+import { STALE_RUN_MESSAGE } from '../../lib/records/runs/stale-runs.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createRepository, temporaryFolder } from '../support/git.ts';
 import { type GitServer, startGitServer } from '../support/git-server.ts';

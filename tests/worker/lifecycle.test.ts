@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../lib/clock.ts';
 import { type Database, databaseUnavailable } from '../../lib/database/database.ts';
-import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
+import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
 import { createPostgres } from '../support/databases.ts';

@@ -1,6 +1,6 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
-import { isStoppedRun } from '../../records/stopped-runs.ts';
+import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import type { Rule } from './rule.ts';
 

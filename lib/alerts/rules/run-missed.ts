@@ -1,7 +1,7 @@
 import type { Statement } from '../../database/database.ts';
-import { learntInterval } from '../../records/learnt-interval.ts';
 import { iso } from '../../records/page.ts';
-import { lastStartedRun } from '../../records/stopped-runs.ts';
+import { learntInterval } from '../../records/runs/learnt-interval.ts';
+import { lastStartedRun } from '../../records/runs/stopped-runs.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';

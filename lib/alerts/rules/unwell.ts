@@ -10,7 +10,7 @@ import {
   withStates,
   worstFirst,
 } from '../../records/repositories/freshness.ts';
-import { isStoppedRun } from '../../records/stopped-runs.ts';
+import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 
 /** Repositories that a rule finds at most. */

@@ -1,4 +1,4 @@
-import { failureLimits } from '../../records/run-failures.ts';
+import { failureLimits } from '../../records/runs/run-failures.ts';
 import { cutText } from '../../text/cut-text.ts';
 import type { BackupResult, FailureFacts, Run } from '../../tools/backup-source.ts';
 import type { RemoteApi } from './api.ts';

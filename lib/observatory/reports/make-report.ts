@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../records/report-facts.ts';
-import { readErrorLogs, readFailure } from '../../records/run-failures.ts';
+import { readErrorLogs, readFailure } from '../../records/runs/run-failures.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';
 import { describeSummary } from './executive-summary.ts';
 import { describeFailure, MAX_SHOWN_FAILURES } from './failure-investigation.ts';

@@ -1,8 +1,8 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../page.ts';
 import { type Judging, judgingBy, judgingValues } from '../repositories/freshness.ts';
-import { runStatus } from '../runs.ts';
-import { isStoppedRun, lastStartedRun } from '../stopped-runs.ts';
+import { runStatus } from '../runs/runs.ts';
+import { isStoppedRun, lastStartedRun } from '../runs/stopped-runs.ts';
 import { seconds } from './seconds.ts';
 
 /** The metrics of runs. Times are seconds since 1970; null is what never happened. */

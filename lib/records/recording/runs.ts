@@ -1,6 +1,6 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
-import { latestSignOfLife, STALE_RUN_MESSAGE } from '../stale-runs.ts';
+import { latestSignOfLife, STALE_RUN_MESSAGE } from '../runs/stale-runs.ts';
 import { formatProgress, type RunProgress } from './progress.ts';
 
 /** The counters in a run's row. */

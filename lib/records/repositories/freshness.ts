@@ -1,8 +1,8 @@
 import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { proofColumns } from '../drills/states.ts';
-import { learntInterval, MIN_GAPS } from '../learnt-interval.ts';
 import { iso } from '../page.ts';
+import { learntInterval, MIN_GAPS } from '../runs/learnt-interval.ts';
 
 /** How up to date the backup of a repository is, the worst first. */
 export const repositoryStates = ['never', 'lost', 'failing', 'stale', 'good'] as const;

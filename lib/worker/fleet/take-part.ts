@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { readSharedFigures } from '../../records/fleet/ending.ts';
 import { listRunJobs, publishJobs, readSharedRun } from '../../records/fleet/jobs.ts';
 import { leaveRun } from '../../records/fleet/members.ts';
-import { STALE_RUN_MESSAGE } from '../../records/stale-runs.ts';
+import { STALE_RUN_MESSAGE } from '../../records/runs/stale-runs.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import {
   newProgress,

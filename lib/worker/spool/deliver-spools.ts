@@ -16,7 +16,7 @@ import {
   type SpooledLog,
 } from '../../records/recording/spooled.ts';
 import { recordVersion } from '../../records/recording/versions.ts';
-import { STALE_RUN_MESSAGE } from '../../records/stale-runs.ts';
+import { STALE_RUN_MESSAGE } from '../../records/runs/stale-runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import { type DeliveredDrills, deliverDrills } from '../drills/drill-spool.ts';

@@ -6,7 +6,7 @@ import { createArchiveReader } from '../../../lib/archives/archives.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { embeddedUrl } from '../../../lib/database/embedded/address.ts';
 import { findRecordedArchive } from '../../../lib/records/recorded-archive.ts';
-import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../../lib/records/stale-runs.ts';
+import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../../lib/records/runs/stale-runs.ts';
 import { createRedactor } from '../../../lib/security/redaction/redactor.ts';
 import { chatEnvironment, say } from '../../support/chat.ts';
 import { connect } from '../../support/connection.ts';

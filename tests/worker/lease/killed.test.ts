@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../lib/database/database.ts';
-import { STALE_RUN_MESSAGE } from '../../../lib/records/stale-runs.ts';
+import { STALE_RUN_MESSAGE } from '../../../lib/records/runs/stale-runs.ts';
 import { takeMachineLease } from '../../../lib/worker/lease/machine-lease.ts';
 import { listRefs } from '../../support/git.ts';
 import { descendantsOf, ended } from '../../support/processes.ts';

@@ -10,7 +10,7 @@ import {
 import { basename, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Database, databaseUnavailable } from '../../../lib/database/database.ts';
-import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../../lib/records/stale-runs.ts';
+import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../../lib/records/runs/stale-runs.ts';
 import { deliverSpools } from '../../../lib/worker/spool/deliver-spools.ts';
 import { createSpool, listSpools } from '../../../lib/worker/spool/spool-file.ts';
 import { createTestClock } from '../../support/clock.ts';

@@ -1,10 +1,10 @@
-import { openAlertChannels } from '../alerts/channels/open-channels.ts';
-import { raiseAlerts } from '../alerts/raise-alerts.ts';
-import { type Repeating, repeat } from '../async.ts';
-import type { BackupsConfig } from '../config/backups.ts';
-import type { Deps } from '../deps.ts';
-import { sweepStaleRuns } from '../records/stale-runs.ts';
-import { updateActiveGeneration } from '../search/update-active-generation.ts';
+import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
+import { raiseAlerts } from '../../alerts/raise-alerts.ts';
+import { type Repeating, repeat } from '../../async.ts';
+import type { BackupsConfig } from '../../config/backups.ts';
+import type { Deps } from '../../deps.ts';
+import { sweepStaleRuns } from '../../records/runs/stale-runs.ts';
+import { updateActiveGeneration } from '../../search/update-active-generation.ts';
 
 /** Time between sweeps. A database that was not used for longer is left asleep. */
 const SWEEP_INTERVAL_MS = 10 * 60_000;

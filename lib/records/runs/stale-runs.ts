@@ -1,4 +1,4 @@
-import type { Database, Statement } from '../database/database.ts';
+import type { Database, Statement } from '../../database/database.ts';
 
 /** The error message of a run whose worker is gone. */
 export const STALE_RUN_MESSAGE = 'The backup worker stopped without finishing this run.';

@@ -1,18 +1,18 @@
 import * as z from 'zod';
-import { AppError } from '../errors.ts';
-import { plainError } from '../http/error-shapes.ts';
-import { type Endpoint, endpoint } from '../http/route.ts';
+import { AppError } from '../../errors.ts';
+import { plainError } from '../../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../../http/route.ts';
 import {
   listRunRequests,
   requestRun,
   runRequestStatuses,
   withdrawRunRequest,
-} from '../records/run-requests.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { callerName } from './caller-name.ts';
-import { pageInput, runIdInput } from './input.ts';
-import { sendJson, sendPage } from './json.ts';
-import { listOf, log } from './shapes.ts';
+} from '../../records/runs/run-requests.ts';
+import type { BackupsDeps } from '../backups-deps.ts';
+import { callerName } from '../caller-name.ts';
+import { pageInput, runIdInput } from '../input.ts';
+import { sendJson, sendPage } from '../json.ts';
+import { listOf, log } from '../shapes.ts';
 
 const timestamp = log.shape.created_at;
 

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { AppError } from '../errors.ts';
-import { plainError } from '../http/error-shapes.ts';
-import { type Endpoint, endpoint } from '../http/route.ts';
-import { listRuns, readLatestRun, readRun } from '../records/runs.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { runIdInput, runsInput } from './input.ts';
-import { sendJson, sendPage } from './json.ts';
-import { latestRun, listOf, result, run } from './shapes.ts';
+import { AppError } from '../../errors.ts';
+import { plainError } from '../../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../../http/route.ts';
+import { listRuns, readLatestRun, readRun } from '../../records/runs/runs.ts';
+import type { BackupsDeps } from '../backups-deps.ts';
+import { runIdInput, runsInput } from '../input.ts';
+import { sendJson, sendPage } from '../json.ts';
+import { latestRun, listOf, result, run } from '../shapes.ts';
 
 const common = { method: 'get', tag: 'Backups', access: 'reader' } as const;
 

@@ -1,9 +1,9 @@
-import type { Database, SqlValue, Statement } from '../database/database.ts';
-import { allLogsTotal } from './logs/totals.ts';
-import { iso } from './page.ts';
-import { newestResults } from './repos.ts';
+import type { Database, SqlValue, Statement } from '../../database/database.ts';
+import { allLogsTotal } from '../logs/totals.ts';
+import { iso } from '../page.ts';
+import { newestResults } from '../repos.ts';
+import { latestSnapshotQuery } from '../snapshots.ts';
 import { runStatus } from './runs.ts';
-import { latestSnapshotQuery } from './snapshots.ts';
 import { isStoppedRun } from './stopped-runs.ts';
 
 const STATS_TIMEOUT_MS = 15_000;
