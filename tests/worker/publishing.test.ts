@@ -2,12 +2,8 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import {
-  type ArchiveRecord,
-  publishBundle,
-  readArchiveState,
-  settleNote,
-} from '../../lib/worker/archive/archive.ts';
+import { type ArchiveRecord, readArchiveState } from '../../lib/worker/archive/archive.ts';
+import { publishBundle, settleNote } from '../../lib/worker/archive/publish.ts';
 import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
 import type { TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';

@@ -10,8 +10,8 @@ import {
   findBadFile,
   type KeptArchive,
   readArchiveState,
-  settleNote,
 } from './archive.ts';
+import { settleNote } from './publish.ts';
 
 /** An archive that was read within this time is not read again: its next turn comes. */
 const FRESH_MS = 20 * 60 * 60_000;

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { DrillOutcome } from '../../records/drills/new-drill.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { NotInStore, UnfitObject } from '../restoring/store-source.ts';
+import { NotInStore, UnfitObject } from '../restoring/store-faults.ts';
 
 /** The budget of a drill is used up. */
 export class BudgetUsed extends Error {

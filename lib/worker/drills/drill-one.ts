@@ -11,7 +11,7 @@ import { version } from '../../version.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import type { Display } from '../display.ts';
 import type { AvailableArchive } from '../restoring/archive-source.ts';
-import { UnfitObject } from '../restoring/store-source.ts';
+import { UnfitObject } from '../restoring/store-faults.ts';
 import { type DrillFault, describeFault } from './drill-fault.ts';
 import type { DrillPlace } from './drill-place.ts';
 

@@ -1,6 +1,7 @@
 import { GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
-import type { ArchiveState, Place } from '../archive/archive.ts';
+import type { ArchiveState } from '../archive/archive.ts';
+import type { Place } from '../archive/publish.ts';
 import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import { readRecordedVersions } from '../versions/manifests.ts';
 import { cloneSource } from './clone.ts';

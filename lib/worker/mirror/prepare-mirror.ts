@@ -4,7 +4,8 @@ import { ArchiveFault } from '../../archives/archive-fault.ts';
 import { keptName } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
 import { type Git, GitError } from '../../git/git.ts';
-import type { ArchiveState, Place } from '../archive/archive.ts';
+import type { ArchiveState } from '../archive/archive.ts';
+import type { Place } from '../archive/publish.ts';
 import { setAside } from '../archive/set-aside.ts';
 import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import {

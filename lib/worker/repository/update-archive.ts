@@ -6,10 +6,9 @@ import {
   type ArchiveRecord,
   type ArchiveState,
   findBadFile,
-  type Place,
   readArchiveState,
-  settleNote,
 } from '../archive/archive.ts';
+import { type Place, settleNote } from '../archive/publish.ts';
 import {
   cloneFirst,
   type Fetched,

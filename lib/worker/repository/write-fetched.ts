@@ -1,9 +1,10 @@
 import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
 import { GitError } from '../../git/git.ts';
 import { firstOf } from '../../text/units.ts';
-import { type ArchiveRecord, type Place, settleNote } from '../archive/archive.ts';
+import type { ArchiveRecord } from '../archive/archive.ts';
 import { describeMissing } from '../archive/describe-missing.ts';
 import { measureClone } from '../archive/figures.ts';
+import { type Place, settleNote } from '../archive/publish.ts';
 import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/mirror.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';

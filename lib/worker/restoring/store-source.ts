@@ -1,10 +1,9 @@
-import { rm, statfs } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { readConfig } from '../../config/read.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
-import { isSystemError } from '../../files.ts';
 import {
   describeStuck,
   makeScratch,
@@ -13,14 +12,12 @@ import {
 } from '../../processes/scratch.ts';
 import { checkTarget } from '../../restore/target.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
-import { StoreFault } from '../../stores/object-store.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
-import { fetchArchive, sizeToFetch } from '../../stores/reading/fetch-archive.ts';
 import { findArchive, readNewestStates } from '../../stores/reading/find-archives.ts';
 import { findStates, type StateRef } from '../../stores/reading/find-states.ts';
-import { findVersion, type StoredVersion, versionsOf } from '../../stores/reading/find-version.ts';
+import { findVersion, versionsOf } from '../../stores/reading/find-version.ts';
 import { readIdentities } from '../../stores/reading/identities.ts';
-import { ObjectFault, type ObjectFaultKind } from '../../stores/reading/object-fault.ts';
+import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import { type ReadState, readState, type StateReading } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
@@ -30,8 +27,9 @@ import { openGitAccess } from '../destination/git-store-access.ts';
 import type { Display } from '../display.ts';
 import type { ArchiveSource } from './archive-source.ts';
 import { isKept, makeOwnFolder, nameOfDownload } from './download-folder.ts';
+import { downloadVersion } from './download-version.ts';
 import type { StoreChoice } from './restore-commands.ts';
-import { showDownload } from './show-download.ts';
+import { explained, NotInStore } from './store-faults.ts';
 
 /** A store to restore from. */
 export interface StoreSource extends ArchiveSource {
@@ -48,32 +46,8 @@ export interface StoreSource extends ArchiveSource {
   ): Promise<string[]>;
 }
 
-/** An object of a store that is not fit to be restored from. */
-export class UnfitObject extends AppError {
-  readonly kind: ObjectFaultKind;
-
-  /** `isUsage`: it is whoever gave the command that can do something about it. */
-  constructor(kind: ObjectFaultKind, message: string, isUsage = false) {
-    super(isUsage ? 'BAD_REQUEST' : 'CONFLICT', message);
-    this.kind = kind;
-  }
-}
-
-/** A store has no archive of a repository, as far as its names could be read. */
-export class NotInStore extends AppError {
-  /** Whether there are archives whose names could not be read. */
-  readonly hasUnread: boolean;
-
-  constructor(message: string, hasUnread: boolean) {
-    super('NOT_FOUND', message);
-    this.hasUnread = hasUnread;
-  }
-}
-
 /** What folders for temporary files are called. */
 const SCRATCH = 'backup-observatory-restore';
-/** Damaged files that an error names. */
-const MAX_NAMED = 3;
 
 const keyVariables = storeVariables.pick({ BACKUP_NAMES_KEY: true });
 
@@ -216,7 +190,7 @@ export async function openStoreSource(
         const folder = join(dirname(target), nameOfDownload(store.id, version.state, target));
         await makeOwnFolder(folder);
         try {
-          await download(version, folder);
+          await downloadVersion({ reading, address: address.text, display }, version, folder);
           const { entry, state } = version;
           const result = await restore({
             root: folder,
@@ -240,32 +214,6 @@ export async function openStoreSource(
       if (!isPassing) await removeScratch(scratch);
     },
   };
-
-  async function download(version: StoredVersion, folder: string): Promise<void> {
-    const name = cleanText(version.state.repository, 300);
-    const missing = await sizeToFetch(version, folder);
-    const { bavail, bsize } = await statfs(folder);
-    if (bavail * bsize < missing) {
-      throw new AppError(
-        'SERVICE_UNAVAILABLE',
-        `${dirname(folder)} has too little space for ${name}`,
-      );
-    }
-    const progress = showDownload(display, name);
-    const unfetched = await fetchArchive(reading, version, folder, progress.show);
-    progress.end();
-    if (unfetched.length === 0) return;
-    for (const { name: file, fault } of unfetched) {
-      display.line(cleanText(`${name}: ${file}: ${fault.message}`));
-    }
-    const count = counted(unfetched.length, 'file is', 'files are');
-    throw new UnfitObject(
-      worstOf(unfetched.map(({ fault }) => fault.kind)),
-      cleanText(
-        `${count} missing or damaged in ${address.text}: ${nameSome(unfetched)}; another version may be whole (restore --at)`,
-      ),
-    );
-  }
 }
 
 /** A folder for temporary files. Those that killed processes have left are removed. */
@@ -275,18 +223,6 @@ async function makePassing(now: number, display: Display): Promise<string> {
   return makeScratch(tmpdir(), SCRATCH);
 }
 
-/** What says most of the archive: damage that is proven, before what could not be read. */
-function worstOf(kinds: readonly ObjectFaultKind[]): ObjectFaultKind {
-  return kinds.find((kind) => kind === 'damaged' || kind === 'missing') ?? kinds[0] ?? 'damaged';
-}
-
-/** A reader of the alert or the ledger has not seen the output. */
-function nameSome(files: readonly { name: string }[]): string {
-  const named = files.slice(0, MAX_NAMED).map(({ name }) => name);
-  const more = files.length - named.length;
-  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
 /** `owner/name` as the archive is called; null if no archive can have that name. */
 function repositoryOf({ repository, archive }: ReadState): string | null {
   const own = archiveKey(repository) === archive ? repository : null;
@@ -294,23 +230,4 @@ function repositoryOf({ repository, archive }: ReadState): string | null {
   const parts = name.split('/');
   const isValid = parts.every((part) => /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u.test(part));
   return parts.length === 2 && isValid ? name : null;
-}
-
-/** Turns faults of the store into errors for the person. */
-async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof StoreFault) {
-      throw new AppError('SERVICE_UNAVAILABLE', error.message, { cause: error });
-    }
-    if (error instanceof ObjectFault) {
-      const lacksIdentity = error.kind === 'locked' && error.cause === undefined;
-      const hint = lacksIdentity ? '' : '; --at restores from older states';
-      throw new UnfitObject(error.kind, `${cleanText(error.message)}${hint}`, lacksIdentity);
-    }
-    if (!isSystemError(error)) throw error;
-    // Of the file system, such as a full disk.
-    throw new AppError('SERVICE_UNAVAILABLE', 'the download cannot be written', { cause: error });
-  }
 }

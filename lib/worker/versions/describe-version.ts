@@ -3,14 +3,9 @@ import { join } from 'node:path';
 import { digestRefs, hashText, type VersionManifest } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
 import type { NewAnomaly } from '../../records/anomalies/kinds.ts';
-import {
-  type ArchiveRecord,
-  type ArchiveState,
-  archiveBytes,
-  type Place,
-  publishManifest,
-} from '../archive/archive.ts';
+import { type ArchiveRecord, type ArchiveState, archiveBytes } from '../archive/archive.ts';
 import type { BundleContents } from '../archive/bundle-file.ts';
+import { type Place, publishManifest } from '../archive/publish.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';

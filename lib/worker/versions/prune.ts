@@ -3,13 +3,8 @@ import { join } from 'node:path';
 import { keptName, manifestFolder, manifestName } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
 import type { Git } from '../../git/git.ts';
-import {
-  type ArchiveRecord,
-  bundlesOf,
-  findBadFile,
-  type Place,
-  settleNote,
-} from '../archive/archive.ts';
+import { type ArchiveRecord, bundlesOf, findBadFile } from '../archive/archive.ts';
+import { type Place, settleNote } from '../archive/publish.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import { setKeptRefs } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';

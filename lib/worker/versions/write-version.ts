@@ -3,18 +3,16 @@ import { join } from 'node:path';
 import { digestRefs } from '../../archives/manifest.ts';
 import type { Increment } from '../../archives/note.ts';
 import { nullIfMissing } from '../../files.ts';
+import { type ArchiveRecord, type ArchiveState, sealBundle } from '../archive/archive.ts';
+import { writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
+import { uncountedFigures } from '../archive/figures.ts';
 import {
-  type ArchiveRecord,
-  type ArchiveState,
   type Place,
   publishBundle,
   publishIncrement,
   publishManifest,
-  sealBundle,
   settleNote,
-} from '../archive/archive.ts';
-import { writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
-import { uncountedFigures } from '../archive/figures.ts';
+} from '../archive/publish.ts';
 import { firstIncrement } from '../archive/set-aside.ts';
 import { type Mirror, repack } from '../mirror/mirror.ts';
 import {

@@ -1,0 +1,61 @@
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AppError } from '../../errors.ts';
+import { fetchArchive, sizeToFetch } from '../../stores/reading/fetch-archive.ts';
+import type { StoredVersion } from '../../stores/reading/find-version.ts';
+import type { ObjectFaultKind } from '../../stores/reading/object-fault.ts';
+import type { StateReading } from '../../stores/reading/read-state.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
+import type { Display } from '../display.ts';
+import { showDownload } from './show-download.ts';
+import { UnfitObject } from './store-faults.ts';
+
+/** Damaged files that an error names. */
+const MAX_NAMED = 3;
+
+/**
+ * Downloads the files of a version from the store at `address` into a folder, and goes on with what an earlier try has
+ * left there. Throws UnfitObject when some are missing or damaged, after it has shown each; AppError or StoreFault.
+ */
+export async function downloadVersion(
+  { reading, address, display }: { reading: StateReading; address: string; display: Display },
+  version: StoredVersion,
+  folder: string,
+): Promise<void> {
+  const name = cleanText(version.state.repository, 300);
+  const missing = await sizeToFetch(version, folder);
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < missing) {
+    throw new AppError(
+      'SERVICE_UNAVAILABLE',
+      `${dirname(folder)} has too little space for ${name}`,
+    );
+  }
+  const progress = showDownload(display, name);
+  const unfetched = await fetchArchive(reading, version, folder, progress.show);
+  progress.end();
+  if (unfetched.length === 0) return;
+  for (const { name: file, fault } of unfetched) {
+    display.line(cleanText(`${name}: ${file}: ${fault.message}`));
+  }
+  const count = counted(unfetched.length, 'file is', 'files are');
+  throw new UnfitObject(
+    worstOf(unfetched.map(({ fault }) => fault.kind)),
+    cleanText(
+      `${count} missing or damaged in ${address}: ${nameSome(unfetched)}; another version may be whole (restore --at)`,
+    ),
+  );
+}
+
+/** What says most of the archive: damage that is proven, before what could not be read. */
+function worstOf(kinds: readonly ObjectFaultKind[]): ObjectFaultKind {
+  return kinds.find((kind) => kind === 'damaged' || kind === 'missing') ?? kinds[0] ?? 'damaged';
+}
+
+/** A reader of the alert or the ledger has not seen the output. */
+function nameSome(files: readonly { name: string }[]): string {
+  const named = files.slice(0, MAX_NAMED).map(({ name }) => name);
+  const more = files.length - named.length;
+  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

@@ -1,0 +1,46 @@
+import { AppError } from '../../errors.ts';
+import { isSystemError } from '../../files.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import { ObjectFault, type ObjectFaultKind } from '../../stores/reading/object-fault.ts';
+import { cleanText } from '../../text/clean-text.ts';
+
+/** An object of a store that is not fit to be restored from. */
+export class UnfitObject extends AppError {
+  readonly kind: ObjectFaultKind;
+
+  /** `isUsage`: it is whoever gave the command that can do something about it. */
+  constructor(kind: ObjectFaultKind, message: string, isUsage = false) {
+    super(isUsage ? 'BAD_REQUEST' : 'CONFLICT', message);
+    this.kind = kind;
+  }
+}
+
+/** A store has no archive of a repository, as far as its names could be read. */
+export class NotInStore extends AppError {
+  /** Whether there are archives whose names could not be read. */
+  readonly hasUnread: boolean;
+
+  constructor(message: string, hasUnread: boolean) {
+    super('NOT_FOUND', message);
+    this.hasUnread = hasUnread;
+  }
+}
+
+/** Turns faults of the store into errors for the person. */
+export async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StoreFault) {
+      throw new AppError('SERVICE_UNAVAILABLE', error.message, { cause: error });
+    }
+    if (error instanceof ObjectFault) {
+      const lacksIdentity = error.kind === 'locked' && error.cause === undefined;
+      const hint = lacksIdentity ? '' : '; --at restores from older states';
+      throw new UnfitObject(error.kind, `${cleanText(error.message)}${hint}`, lacksIdentity);
+    }
+    if (!isSystemError(error)) throw error;
+    // Of the file system, such as a full disk.
+    throw new AppError('SERVICE_UNAVAILABLE', 'the download cannot be written', { cause: error });
+  }
+}
