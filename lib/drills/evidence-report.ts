@@ -37,7 +37,7 @@ export async function* writeEvidence(
   const period = { ...span, now };
   const facts = await readEvidenceFacts(db, period);
   const rows = await readLedgerSpan(db, period);
-  // Not the whole ledger, which may have hundreds of thousands of rows: only what the report speaks of.
+  // Not the whole ledger, which may have hundreds of thousands of rows: only what the report speaks of, and what may have been moved out of it.
   const ledger = rows === null ? null : await checkLedger(db, rows);
   const title = `Restore evidence, ${formatMinute(period.from)} to ${formatMinute(period.to)}`;
   yield format.begin(title);
@@ -81,8 +81,8 @@ function describeLedger(ledger: LedgerCheck | null): string[] {
   const { broken, rows, head } = ledger;
   const state =
     broken === null
-      ? `The rows from the first drill of this period to the last were checked while this was made (${counted(rows, 'row')}): each is as it was written and follows the one before it.`
-      : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}).${rows === 0 ? '' : ` The ${counted(rows, 'row')} of this period before it ${rows === 1 ? 'is' : 'are'}.`}`;
+      ? `The rows from the first drill of this period to the last, and one on either side, were checked while this was made (${counted(rows, 'row')}): each is as it was written and follows the one before it.`
+      : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}).${rows === 0 ? '' : ` The ${counted(rows, 'row')} before it ${rows === 1 ? 'is' : 'are'}.`}`;
   const hash = `Hash of the last intact row: ${head}. Compare it with the ledger later: as long as this hash is in it, nothing before it was changed.`;
   return [`${state} ${whole}`, ...(rows === 0 ? [] : [hash])];
 }

@@ -8,7 +8,7 @@ export const repositoryFailing: Rule = {
   name: 'repository_failing',
   title: 'Repositories are not backed up',
   severity: 'critical',
-  when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source, or if nothing in the last run went well. Repositories that fail because of the login or a destination are in the incident of that instead.',
+  when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source, or if most of all failed in the last run and nothing in it went well. Repositories that fail because of the login or a destination are in the incident of that instead.',
   advice:
     'Read the reason for each, fix it, and run `npm run worker -- run`. A repository that is gone on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
   resolved: 'No repository has been failing for that long, for a reason of its own.',

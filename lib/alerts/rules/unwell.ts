@@ -31,7 +31,10 @@ export interface Unwell {
   /** Whether its last good backup, or the first failure of one without, is older than a good one may be. */
   is_overdue: boolean;
   error: string;
-  /** Whether nothing else in the run of its last failure went well either, and no run has ended since. */
+  /**
+   * Whether nothing else in the run of its last failure went well either, and no run has ended since. A run that was
+   * asked for one repository says nothing of the others: most of all must have failed.
+   */
   is_of_failed_run: boolean;
 }
 
@@ -50,7 +53,8 @@ const unwell: Statement = {
         WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
         ORDER BY run.started_at DESC, run.id DESC LIMIT 1
       ) AS last
-      WHERE failed > 0 AND coalesce(successful, 0) = 0 AND coalesce(skipped, 0) = 0
+      WHERE coalesce(successful, 0) = 0 AND coalesce(skipped, 0) = 0
+        AND failed * 2 > (SELECT count(*) FROM known)
     ),
     judged AS (
       SELECT repository.*,

@@ -26,19 +26,23 @@ export interface LedgerText {
 
 const spanOfPeriod: Statement = {
   name: 'drill_ledger_span',
-  text: `SELECT span.last::text AS last, before.id::text AS before_id, before.sha256 AS before_sha256
+  text: `SELECT before.id::text AS before_id, before.sha256 AS before_sha256,
+      (SELECT coalesce(min(drill.id), span.last) FROM restore_drills AS drill WHERE drill.id > span.last)::text AS last
     FROM (
       SELECT min(drill.id) AS first, max(drill.id) AS last FROM restore_drills AS drill
       WHERE drill.started_at >= $1::timestamptz AND drill.started_at < $2::timestamptz
     ) AS span
     LEFT JOIN LATERAL (
       SELECT drill.id, drill.sha256 FROM restore_drills AS drill WHERE drill.id < span.first
-      ORDER BY drill.id DESC LIMIT 1
+      ORDER BY drill.id DESC OFFSET 1 LIMIT 1
     ) AS before ON true
     WHERE span.last IS NOT NULL`,
 };
 
-/** The last row with a drill of a period, and the row before the first one; null if there is none. */
+/**
+ * The rows from the first drill of a period to the last, with one row on either side: a row whose time was altered, so
+ * that it is no longer of the period, stands there. `after` is the row before them. Null if there is none.
+ */
 export async function readLedgerSpan(
   db: Database,
   { from, to }: { from: string; to: string },

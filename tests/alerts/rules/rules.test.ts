@@ -167,6 +167,12 @@ describe('a run in which every repository failed', () => {
     },
   );
 
+  it('is none if it was asked for a few of many', async () => {
+    for (const name of ['o/c', 'o/d', 'o/e']) await results(name, good);
+    await failedRun({ started_at: ago(clock, 0) });
+    expect(await opened()).toEqual([]);
+  });
+
   it('says nothing of repositories that failed once in an earlier run', async () => {
     const before = await run(2, { total_repos: 2, failed: 1, successful: 1 });
     await insertResult(database.db, before, 'o/earlier', failed(null));
