@@ -7,7 +7,7 @@ import { type PostgresServer, startPostgres } from '../tests/support/postgres-se
 import { fullScale, generate, type Scale } from './api/data.ts';
 
 /** As a server in use has it, with memory enough that the figures are not of the disk. */
-const serverSettings = {
+export const usedSettings = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
@@ -25,7 +25,7 @@ export function scaled(option: string | undefined): Scale {
 
 /** A real Postgres of its own with as many runs, results and logs as `scale` says. */
 export async function startFilledPostgres(scale: Scale): Promise<PostgresServer> {
-  const postgres = await startPostgres(serverSettings);
+  const postgres = await startPostgres(usedSettings);
   try {
     const log = createLog('warn', systemClock);
     const database = await openDatabase({ url: postgres.url, fetch, log });

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Client } from 'pg';
 import { systemClock } from '../../lib/clock.ts';
 import { embeddedUrl } from '../../lib/database/embedded/address.ts';
 import { migrate } from '../../lib/database/migrate.ts';
@@ -11,6 +10,7 @@ import { openDatabase } from '../../lib/database/open.ts';
 import { createLog } from '../../lib/log.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
+import { connect, usedSettings } from '../filled-postgres.ts';
 import { startServer } from '../servers.ts';
 import { measureAdversarialSearches } from './adversarial.ts';
 import { generateLogs } from './data.ts';
@@ -80,14 +80,7 @@ function serverEnvironment(folder: string) {
 
 async function measurePostgres(logs: number, { isUsual, isAdversarial }: Measures): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-search-'));
-  const postgres = await startPostgres({
-    fsync: 'on',
-    synchronous_commit: 'on',
-    full_page_writes: 'on',
-    autovacuum: 'on',
-    shared_buffers: '2GB',
-    max_wal_size: '8GB',
-  });
+  const postgres = await startPostgres(usedSettings);
   try {
     const { url } = postgres;
     const db = await openDatabase({ url, fetch, log });
@@ -149,12 +142,4 @@ async function measureEmbedded(
     await server.stop();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-async function connect(url: string): Promise<Client> {
-  const client = new Client({ connectionString: url });
-  // A server that stops at the end of a failed run must not hide why it failed.
-  client.on('error', (error) => process.stderr.write(`${error.message}\n`));
-  await client.connect();
-  return client;
 }

@@ -1,6 +1,6 @@
 import { SimpleGrid, Skeleton, Stack, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useEffect, useRef } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef } from 'react';
 import { metrics, OVERVIEW_DAYS } from '../api/queries.ts';
 import { DayStrip } from '../parts/day-strip.tsx';
 import { InView } from '../parts/in-view.tsx';
@@ -34,30 +34,30 @@ export function LastRuns({ running }: { running: number | null }) {
             />
           </Stack>
           <SimpleGrid cols={{ base: 1, lg: 2 }}>
-            <Stack gap="xs">
-              <Title order={2} size="h4">
-                How long runs take
-              </Title>
-              <InView height={CHART_HEIGHT}>
-                <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
-                  <DurationChart runs={runs} />
-                </Suspense>
-              </InView>
-            </Stack>
-            <Stack gap="xs">
-              <Title order={2} size="h4">
-                Size of all archives
-              </Title>
-              <InView height={CHART_HEIGHT}>
-                <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
-                  <SizeChart />
-                </Suspense>
-              </InView>
-            </Stack>
+            <Chart title="How long runs take">
+              <DurationChart runs={runs} />
+            </Chart>
+            <Chart title="Size of all archives">
+              <SizeChart />
+            </Chart>
           </SimpleGrid>
         </Stack>
       )}
     </Loaded>
+  );
+}
+
+/** A chart that is loaded once it can be seen. */
+function Chart({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h4">
+        {title}
+      </Title>
+      <InView height={CHART_HEIGHT}>
+        <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>{children}</Suspense>
+      </InView>
+    </Stack>
   );
 }
 

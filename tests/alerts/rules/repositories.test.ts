@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { failed, good, useRules } from '../../support/alert-rules.ts';
+import { ago, HOUR_MS } from '../../support/incidents.ts';
+import { insertResult, sql } from '../../support/records.ts';
+
+const { database, clock, opened, run, results } = useRules();
+
+it('nothing is opened about backups that are good', async () => {
+  for (let n = 0; n < 8; n++) await run(1 + n * 24);
+  await results('o/a', good);
+  expect(await opened()).toEqual([]);
+});
+
+describe('repositories', () => {
+  it('are stale when they were last good too long ago', async () => {
+    const id = await run(40);
+    await insertResult(database.db, id, 'o/old', { created_at: ago(clock, 40 * HOUR_MS) });
+    await results('o/new', good);
+    expect(await opened()).toMatchObject([{ rule: 'repository_stale', repositories: ['o/old'] }]);
+  });
+
+  it('fail after two failures in a row, or as many as ALERT_FAILING_AFTER says', async () => {
+    await results('o/once', good, failed(null));
+    await results('o/twice', good, failed(null), failed(null));
+    await results('o/mended', failed(null), failed(null), good);
+    expect(await opened()).toMatchObject([
+      { rule: 'repository_failing', repositories: ['o/twice'] },
+    ]);
+    expect(await opened({ ALERT_FAILING_AFTER: '1' })).toMatchObject([
+      { repositories: ['o/once', 'o/twice'] },
+    ]);
+    expect(await opened({ ALERT_FAILING_AFTER: '3' })).toMatchObject([{ repositories: [] }]);
+  });
+
+  it('fail at once if they are gone at their source, or out of date already', async () => {
+    await results('o/gone', good, failed('missing'));
+    const id = await run(60);
+    await insertResult(database.db, id, 'o/late', { created_at: ago(clock, 60 * HOUR_MS) });
+    await insertResult(database.db, id, 'o/late', {
+      ...failed(null),
+      created_at: ago(clock, HOUR_MS),
+    });
+    expect(await opened()).toMatchObject([
+      { rule: 'repository_failing', repositories: ['o/gone', 'o/late'] },
+    ]);
+  });
+
+  it('that fail for the login or the destination are in the incident of that, and in no other', async () => {
+    for (const name of ['o/a', 'o/b']) await results(name, failed('login'), failed('login'));
+    await results('o/c', failed('push'), failed('push'));
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 'destination', repositories: ['o/c'] },
+      { rule: 'login_expired', subject: '', repositories: ['o/a', 'o/b'] },
+    ]);
+  });
+});
+
+describe('destination_unreachable', () => {
+  const store = (name: string, at: string, hoursAgo: number, triedHoursAgo = 1) =>
+    sql(
+      database.db,
+      `INSERT INTO archive_stores (repo_full_name, store, failing_since, reason, tried_at)
+       VALUES ($1, $2, $3, 'it is away', $4)`,
+      [name, at, ago(clock, hoursAgo * HOUR_MS), ago(clock, triedHoursAgo * HOUR_MS)],
+    );
+
+  it('is an incident for each store, with the repositories that it lacks', async () => {
+    await store('o/a', 's3://one/x', 5);
+    await store('o/b', 's3://one/x', 4);
+    await store('o/b', 's3://two/x', 4);
+    await results('o/b', failed('store'), failed('store'));
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 's3://one/x', repositories: ['o/a', 'o/b'] },
+      { rule: 'destination_unreachable', subject: 's3://two/x', repositories: ['o/b'] },
+    ]);
+  });
+
+  it('ends for a store that runs have not used for a week', async () => {
+    await store('o/a', 's3://former/x', 24 * 20, 24 * 8);
+    await run(1);
+    expect(await opened()).toEqual([]);
+  });
+
+  it('goes on until the next run, although runs are more than a week apart', async () => {
+    await run(24 * 8);
+    await store('o/a', 's3://one/x', 24 * 20, 24 * 8);
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 's3://one/x' },
+    ]);
+  });
+
+  it('is one incident for a store that has the name of the others', async () => {
+    await store('o/a', 'destination', 5);
+    await results('o/c', failed('push'), failed('push'));
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 'destination', repositories: ['o/a', 'o/c'] },
+    ]);
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import type { Environment } from '../../../lib/config/read.ts';
+import type { SqlValue } from '../../../lib/database/database.ts';
+import { failed, good, useRules } from '../../support/alert-rules.ts';
+import { ago, HOUR_MS } from '../../support/incidents.ts';
+import { empty, insertResult, sql } from '../../support/records.ts';
+
+const { database, clock, opened, run, results } = useRules();
+
+describe('run_failed', () => {
+  it('is about the newest run that ended', async () => {
+    await run(3, { status: 'failed', error_message: 'the disk is full' });
+    await run(1, { status: 'running' });
+    expect(await opened()).toEqual([
+      {
+        ...{ rule: 'run_failed', subject: '', repositories: [] },
+        summary: expect.stringContaining('the disk is full'),
+      },
+    ]);
+  });
+
+  it('is over after one that did not fail', async () => {
+    await run(3, { status: 'failed' });
+    await run(1);
+    expect(await opened()).toEqual([]);
+  });
+
+  it.each(['interrupted by SIGINT', 'interrupted by SIGTERM (on nas)'])(
+    'is not about one that somebody stopped (%s), and goes on for the one before',
+    async (error_message) => {
+      await run(3);
+      await run(1, { status: 'failed', error_message });
+      expect(await opened()).toEqual([]);
+      await run(2, { status: 'failed', error_message: 'the disk is full' });
+      expect(await opened()).toMatchObject([
+        { rule: 'run_failed', summary: expect.stringContaining('the disk is full') },
+      ]);
+    },
+  );
+
+  it.each([
+    'interrupted by SIGHUP',
+    'git was interrupted by SIGINT',
+    'interrupted by SIGINTERN',
+    'interrupted by SIGINT while it waited',
+  ])('is about one that failed for another reason: %s', async (error_message) => {
+    await run(1, { status: 'failed', error_message });
+    expect(await opened()).toMatchObject([{ rule: 'run_failed' }]);
+  });
+
+  it('is about one that does not say why', async () => {
+    await run(1, { status: 'failed', error_message: null });
+    expect(await opened()).toMatchObject([{ summary: 'Run 1 failed: no reason was recorded' }]);
+  });
+
+  it('leaves a refused login to its own incident', async () => {
+    const error_message = 'discovery failed: log in again';
+    await run(1, { status: 'failed', error_message });
+    const refused_since = ago(clock, HOUR_MS);
+    const login = { git_host_url: 'https://git.example', reason: error_message, refused_since };
+    await sql(
+      database.db,
+      'INSERT INTO host_logins (git_host_url, reason, refused_since) VALUES ($1, $2, $3)',
+      Object.values(login),
+    );
+    expect(await opened()).toEqual([
+      {
+        ...{ rule: 'login_expired', subject: 'https://git.example', repositories: [] },
+        summary: error_message,
+      },
+    ]);
+  });
+});
+
+describe('a run in which every repository failed', () => {
+  const failedRun = async (counts: Record<string, SqlValue> = {}) => {
+    const id = await run(1, { total_repos: 2, failed: 2, ...counts });
+    for (const name of ['o/a', 'o/b']) await insertResult(database.db, id, name, failed(null));
+  };
+
+  it('is one incident at once, also if it is the first one', async () => {
+    await failedRun();
+    expect(await opened()).toEqual([
+      {
+        ...{ rule: 'repository_failing', subject: '', repositories: ['o/a', 'o/b'] },
+        summary: '2 repositories cannot be backed up',
+      },
+    ]);
+    await failedRun();
+    expect(await opened()).toHaveLength(1);
+  });
+
+  it.each([{ successful: 1 }, { skipped: 1 }])(
+    'is none at the first failure if another one went well: %j',
+    async (counts) => {
+      await failedRun(counts);
+      expect(await opened()).toEqual([]);
+    },
+  );
+
+  it('is none if it was asked for a few of many', async () => {
+    for (const name of ['o/c', 'o/d', 'o/e']) await results(name, good);
+    await failedRun({ started_at: ago(clock, 0) });
+    expect(await opened()).toEqual([]);
+  });
+
+  it('says nothing of repositories that failed once in an earlier run', async () => {
+    const before = await run(2, { total_repos: 2, failed: 1, successful: 1 });
+    await insertResult(database.db, before, 'o/earlier', failed(null));
+    await failedRun();
+    expect(await opened()).toMatchObject([{ repositories: ['o/a', 'o/b'] }]);
+  });
+});
+
+describe('run_missed', () => {
+  const isMissed = async (environment: Environment = {}) =>
+    (await opened(environment)).some(({ rule }) => rule === 'run_missed');
+
+  it('follows BACKUP_EVERY, with a twelfth of grace', async () => {
+    await run(26.1);
+    expect(await isMissed({ BACKUP_EVERY: '25h' })).toBe(false);
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
+  });
+
+  it('gives a short interval at least 15 minutes of grace', async () => {
+    await run(40 / 60);
+    expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(false);
+    clock.advance(6 * 60_000);
+    expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(true);
+  });
+
+  it('does not count a run that somebody stopped, neither as the last one nor for the interval', async () => {
+    const stopped = { status: 'failed', error_message: 'interrupted by SIGINT' };
+    await run(27);
+    await run(1, stopped);
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
+    for (let n = 1; n < 6; n++) {
+      await run(27 + n * 24);
+      await run(28 + n * 24, stopped);
+    }
+    expect((await opened()).at(-1)?.summary).toContain('every 24 h');
+  });
+
+  it('learns the interval of runs that are evenly apart', async () => {
+    for (let n = 0; n < 6; n++) await run(27 + n * 24);
+    const [found] = await opened();
+    expect(found).toMatchObject({ rule: 'run_missed' });
+    expect(found?.summary).toMatch(
+      /^Runs start every 24 h, but run 1 of \d{4}-\d\d-\d\d \d\d:\d\d UTC was the last one:/,
+    );
+  });
+
+  it('learns nothing of too few runs, of uneven ones, or of runs by hand', async () => {
+    for (let n = 0; n < 5; n++) await run(27 + n * 24);
+    expect(await isMissed()).toBe(false);
+    for (const hours of [200, 201, 202, 300, 301, 302]) await run(hours);
+    expect(await isMissed()).toBe(false);
+    await empty(database.db);
+    for (let n = 0; n < 20; n++) await run(30 + n / 60);
+    expect(await isMissed()).toBe(false);
+  });
+
+  it('is not about a run that is under way, however long', async () => {
+    await run(80, { status: 'running' });
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
+  });
+});
