@@ -107,7 +107,7 @@ async function readAnswer(
   answer.setEncoding('utf8');
   for await (const chunk of answer) {
     text += chunk;
-    hear(text);
+    hear(chunk);
     if (goesOn && text.includes('\n\n')) break;
   }
   return text;

@@ -27,6 +27,8 @@ export interface ServerProcess {
   logged: LogRecord[];
   /** What it holds once the garbage is collected. */
   memory(): Promise<HeldMemory>;
+  /** Processor time that it has taken so far, on all its threads, in milliseconds. */
+  processorMs(): Promise<number>;
   /** Ends it as Ctrl-C does, and resolves with its exit code. */
   stop(): Promise<number | null>;
 }
@@ -70,11 +72,8 @@ export async function startServerProcess(
     databaseUrl: embeddedUrl(join(cwd, '.data')),
     port: Number(new URL(url).port),
     logged,
-    async memory() {
-      child.send('memory');
-      const [usage] = await once(child, 'message');
-      return usage;
-    },
+    memory: () => ask(child, 'memory'),
+    processorMs: () => ask(child, 'processor time'),
     async stop() {
       child.kill('SIGTERM');
       const code = await ended;
@@ -84,7 +83,14 @@ export async function startServerProcess(
   };
 }
 
-const preload = join(import.meta.dirname, 'report-memory.ts');
+const preload = join(import.meta.dirname, 'report-usage.ts');
+
+/** Asks what was loaded before the server's script. */
+async function ask<T>(child: ChildProcess, question: string): Promise<T> {
+  child.send(question);
+  const [answer] = await once(child, 'message');
+  return answer;
+}
 
 /** Keeps what is logged, and resolves with the address once there is one. */
 function readOutput(child: ChildProcess, logged: LogRecord[]): Promise<string> {
