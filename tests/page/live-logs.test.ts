@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
          SELECT ${run}, 'info', 'flood ' || n || '.' FROM generate_series(${from}, ${to}) AS n`,
       );
     const first = log().getByText('flood 1.', { exact: true });
-    const height = () => log().evaluate<number>('(it) => it.scrollHeight');
+    const height = () => log().evaluate((it): number => Reflect.get(it, 'scrollHeight'));
     await open('/app/logs?text=flood');
     await waitUntilLive();
     await flood(1, 5_000);
