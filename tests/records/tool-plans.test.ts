@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { readMetricsHistory } from '../../lib/records/daily-metrics.ts';
 import { listFilteredLogs, selectLogs } from '../../lib/records/logs/filtered.ts';
 import { findRecordedArchive } from '../../lib/records/recorded-archive.ts';
+import { readMetricsHistory } from '../../lib/records/runs/metrics-history.ts';
 import { readErrorLogs, readFailure } from '../../lib/records/runs/run-failures.ts';
 import { requestRun } from '../../lib/records/runs/run-requests.ts';
 import { listRuns, readRunDetails } from '../../lib/records/runs/runs.ts';

@@ -10,7 +10,7 @@ import { createRemoteApi } from './api.ts';
 import { hasFailed, readRemoteErrorLogs, readRemoteFailure } from './failure.ts';
 import { remoteRepositories } from './lists.ts';
 import { selectRemoteLogs } from './logs.ts';
-import { readRemoteMetrics } from './metrics.ts';
+import { readRemoteMetrics } from './metrics-history.ts';
 import { readRemotePage, readRemoteRuns } from './pages.ts';
 import { readRemoteLatestRun, readRemoteRun } from './run.ts';
 

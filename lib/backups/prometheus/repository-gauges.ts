@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import {
   type AllRepositoryMetrics,
   lastDrillOutcomes,
-} from '../../records/metrics/repositories.ts';
+} from '../../records/prometheus/repositories.ts';
 import { repositoryStates } from '../../records/repositories/freshness.ts';
 import { cutText } from '../../text/cut-text.ts';
 import { addGauge, type Sample } from './gauges.ts';

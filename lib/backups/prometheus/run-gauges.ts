@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { IncidentMetrics } from '../../records/metrics/incidents.ts';
-import type { RunMetrics } from '../../records/metrics/runs.ts';
+import type { IncidentMetrics } from '../../records/prometheus/incidents.ts';
+import type { RunMetrics } from '../../records/prometheus/runs.ts';
 import { cutText } from '../../text/cut-text.ts';
 import { addGauge, type Sample } from './gauges.ts';
 
