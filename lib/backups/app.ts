@@ -18,8 +18,8 @@ import { backupsEndpoints } from './backups-endpoints.ts';
 import { BADGES_PATH } from './badges/public-badge.ts';
 import { shareFacts } from './badges/shared-facts.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
-import { judgingNow } from './freshness.ts';
 import { READY_WITHIN_MS } from './health.ts';
+import { judgingNow } from './judging-now.ts';
 
 const WARN_INTERVAL_MS = 60_000;
 

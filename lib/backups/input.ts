@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { incidentStates } from '../alerts/incidents/list.ts';
 import { ruleNames } from '../alerts/rules/rule.ts';
-import { repositoryStates } from '../records/repositories/freshness.ts';
 import { repositoryOrders } from '../records/repositories/list.ts';
+import { repositoryStates } from '../records/repositories/repository-states.ts';
 import { momentParameter } from '../text/moment.ts';
 
 /**

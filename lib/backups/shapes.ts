@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import { drillOutcomes } from '../records/drills/new-drill.ts';
 import { MAX_ACTIVE } from '../records/recording/progress.ts';
-import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/freshness.ts';
+import {
+  MAX_FAILURES_COUNTED,
+  repositoryStates,
+} from '../records/repositories/repository-states.ts';
 import { losses } from '../records/repositories/would-lose.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;

@@ -8,7 +8,7 @@ import {
   judgingValues,
   stateCounts,
   withStates,
-} from './repositories/freshness.ts';
+} from './repositories/repository-states.ts';
 import { largestResult, readStats, runTotals, sizesAndAnalytics } from './runs/run-metrics.ts';
 import { runStatus } from './runs/runs.ts';
 

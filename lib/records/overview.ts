@@ -13,7 +13,7 @@ import {
   stateCounts,
   withStates,
   worstFirst,
-} from './repositories/freshness.ts';
+} from './repositories/repository-states.ts';
 import { runColumns, runStatus } from './runs/runs.ts';
 import { isStoppedRun, lastStartedRun } from './runs/stopped-runs.ts';
 

@@ -9,7 +9,7 @@ import {
   type RepositoryState,
   withStates,
   worstFirst,
-} from '../../records/repositories/freshness.ts';
+} from '../../records/repositories/repository-states.ts';
 import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 

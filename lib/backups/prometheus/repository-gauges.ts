@@ -3,7 +3,7 @@ import {
   type AllRepositoryMetrics,
   lastDrillOutcomes,
 } from '../../records/prometheus/repositories.ts';
-import { repositoryStates } from '../../records/repositories/freshness.ts';
+import { repositoryStates } from '../../records/repositories/repository-states.ts';
 import { cutText } from '../../text/cut-text.ts';
 import { addGauge, type Sample } from './gauges.ts';
 

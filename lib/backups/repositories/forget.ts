@@ -6,9 +6,9 @@ import { readRepository } from '../../records/repositories/list.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
 import { callerName } from '../caller-name.ts';
 import { evaluateNow } from '../evaluate-now.ts';
-import { judgingNow } from '../freshness.ts';
 import { repositoryInput } from '../input.ts';
 import { sendJson } from '../json.ts';
+import { judgingNow } from '../judging-now.ts';
 import { repositoryDetails } from '../shapes.ts';
 
 /** The rules whose incidents name tracked repositories. */

@@ -8,7 +8,7 @@ import {
   type RepositoryState,
   repositoryStates,
   withStates,
-} from '../repositories/freshness.ts';
+} from '../repositories/repository-states.ts';
 
 /** What a badge tells, of one repository or of all. */
 export interface BadgeFacts {

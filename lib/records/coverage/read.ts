@@ -2,7 +2,12 @@ import type { Database, Statement } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { iso, jsonArray, jsonObject, type PageRequest, pageOffset } from '../page.ts';
 import { newestResults } from '../repos.ts';
-import { type Judging, judgingBy, judgingValues, withStates } from '../repositories/freshness.ts';
+import {
+  type Judging,
+  judgingBy,
+  judgingValues,
+  withStates,
+} from '../repositories/repository-states.ts';
 import { coveragePlans } from './plans.ts';
 
 /**

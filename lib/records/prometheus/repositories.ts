@@ -12,7 +12,7 @@ import {
   type RepositoryState,
   stateCounts,
   withStates,
-} from '../repositories/freshness.ts';
+} from '../repositories/repository-states.ts';
 import { seconds } from './seconds.ts';
 
 /** How the last drill of a repository ended. A failed one counts until a later one succeeds; `none`: there was none. */

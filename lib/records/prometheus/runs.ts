@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../page.ts';
-import { type Judging, judgingBy, judgingValues } from '../repositories/freshness.ts';
+import { type Judging, judgingBy, judgingValues } from '../repositories/repository-states.ts';
 import { runStatus } from '../runs/runs.ts';
 import { isStoppedRun, lastStartedRun } from '../runs/stopped-runs.ts';
 import { seconds } from './seconds.ts';

@@ -19,7 +19,7 @@ import {
   stateCounts,
   withStates,
   worstFirst,
-} from './freshness.ts';
+} from './repository-states.ts';
 import { wouldLose } from './would-lose.ts';
 
 const orders = {

@@ -1,4 +1,4 @@
-import type { Judging } from '../records/repositories/freshness.ts';
+import type { Judging } from '../records/repositories/repository-states.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
 /** What the freshness of repositories is judged by now. */
