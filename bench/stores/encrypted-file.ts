@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { systemClock } from '../../lib/clock.ts';
 import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
-import { createCipher, encryptFile } from '../../lib/stores/age-cipher.ts';
+import { createCipher, encryptFile } from '../../lib/stores/age-file.ts';
 import { createSecretNaming, objectKey } from '../../lib/stores/layout.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { fetchFile } from '../../lib/stores/reading/fetch-file.ts';

@@ -5,7 +5,7 @@ import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
-import { createCipher, encryptFile } from '../../lib/stores/age-cipher.ts';
+import { createCipher, encryptFile } from '../../lib/stores/age-file.ts';
 import { createSecretNaming, objectKey } from '../../lib/stores/layout.ts';
 import { type ObjectStore, StoreFault } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';

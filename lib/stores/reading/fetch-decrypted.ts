@@ -49,7 +49,7 @@ async function download(
   onBytes: OnBytes,
 ): Promise<ObjectFault | null> {
   const { key, sha256, size_bytes, stored_bytes } = file;
-  const { decrypt } = await import('../age-cipher.ts');
+  const { decrypt } = await import('../age-file.ts');
   const { header, firstChunk, from } = await findStart(file, to, left);
   const hash = createHash('sha256');
   let size = firstChunk * CHUNK_BYTES;

@@ -29,7 +29,7 @@ export async function hashDecrypted(
   object: ListedObject,
 ): Promise<{ stored: string; plain: string | null }> {
   const [stored, plain] = [createHash('sha256'), createHash('sha256')];
-  const { decrypt } = await import('../age-cipher.ts');
+  const { decrypt } = await import('../age-file.ts');
   const chunks = readListed(reading, object);
   const next = async () => {
     const read = await chunks.next();

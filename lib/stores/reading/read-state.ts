@@ -93,7 +93,7 @@ async function readText(reading: StateReading, { key, isEncrypted }: StateRef): 
   }
   const stored = readSteadily(reading, key);
   if (!isEncrypted) return collect(stored, key, MAX_STATE_BYTES);
-  const { decrypt } = await import('../age-cipher.ts');
+  const { decrypt } = await import('../age-file.ts');
   try {
     return await collect(
       decrypt(bounded(stored, key, MAX_STATE_BYTES + MAX_ADDED_BYTES), identities),

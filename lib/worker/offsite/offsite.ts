@@ -6,7 +6,7 @@ import type { GitAddress, StoreAddress } from '../../config/stores/store-address
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Log } from '../../log.ts';
-import type { Cipher } from '../../stores/age-cipher.ts';
+import type { Cipher } from '../../stores/age-file.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { createSecretNaming, plainNaming } from '../../stores/layout.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
@@ -144,7 +144,7 @@ export async function openNaming({
 /** Loads age only if it is needed. */
 async function openCipher(recipients: readonly string[]): Promise<Cipher | null> {
   if (recipients.length === 0) return null;
-  const { createCipher } = await import('../../stores/age-cipher.ts');
+  const { createCipher } = await import('../../stores/age-file.ts');
   return createCipher(recipients);
 }
 

@@ -5,8 +5,8 @@ import * as z from 'zod';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
-import type { Cipher } from '../../stores/age-cipher.ts';
-import { encryptFile } from '../../stores/age-cipher.ts';
+import type { Cipher } from '../../stores/age-file.ts';
+import { encryptFile } from '../../stores/age-file.ts';
 import { type ObjectFile, StoreFault } from '../../stores/object-store.ts';
 
 const note = z.object({ sha256: z.string(), size_bytes: z.int() });

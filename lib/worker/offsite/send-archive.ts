@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { noteName, parseNote } from '../../archives/note.ts';
 import type { Clock } from '../../clock.ts';
-import type { Cipher } from '../../stores/age-cipher.ts';
+import type { Cipher } from '../../stores/age-file.ts';
 import {
   MAX_STATE_NUMBER,
   type Naming,

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { Cipher } from '../../stores/age-cipher.ts';
+import type { Cipher } from '../../stores/age-file.ts';
 import { type Naming, parseKey, README_KEY } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
-import { decrypt } from '../../../lib/stores/age-cipher.ts';
+import { decrypt } from '../../../lib/stores/age-file.ts';
 import { keysOf, parseKey } from '../../../lib/stores/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { parseState, type StoreState } from '../../../lib/stores/store-state.ts';

@@ -5,7 +5,7 @@ import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
-import { type Cipher, createCipher } from '../../../lib/stores/age-cipher.ts';
+import { type Cipher, createCipher } from '../../../lib/stores/age-file.ts';
 import {
   createSecretNaming,
   keysOf,

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, Encrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCipher, decrypt, encryptFile } from '../../lib/stores/age-cipher.ts';
+import { createCipher, decrypt, encryptFile } from '../../lib/stores/age-file.ts';
 import { DecryptionFailed } from '../../lib/stores/age-payload.ts';
 import { temporaryFolder } from '../support/git.ts';
 
