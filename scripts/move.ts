@@ -7,7 +7,7 @@ import { readConfig } from '../lib/config/read.ts';
 import type { Database } from '../lib/database/database.ts';
 import { migrate } from '../lib/database/migrate.ts';
 import { openDatabase } from '../lib/database/open.ts';
-import { AppError } from '../lib/errors.ts';
+import { AppError, messageOf } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { buildMissingIndexes } from '../lib/search/missing-vector-indexes.ts';
 import { createDisplay } from '../lib/worker/display.ts';
@@ -98,8 +98,7 @@ async function indexVectors(target: Database): Promise<void> {
     const built = await buildMissingIndexes(target);
     if (built > 0) process.stderr.write('built the vector index\n');
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`could not build the vector index: ${reason}\n`);
+    process.stderr.write(`could not build the vector index: ${messageOf(error)}\n`);
   }
 }
 

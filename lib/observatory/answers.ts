@@ -60,7 +60,7 @@ export const describeObservatoryError: DescribeError = (error, requestId): Error
     success: false,
     error: {
       code: error.code === 'MALFORMED_ID' ? 'VALIDATION_ERROR' : error.code,
-      message: messageOf(error),
+      message: shownMessage(error),
       ...(error.details.length > 0 ? { details: error.details } : {}),
     },
     request_id: requestId,
@@ -69,6 +69,6 @@ export const describeObservatoryError: DescribeError = (error, requestId): Error
 });
 
 /** The message of an internal error is fixed, because the request id has its own field. */
-function messageOf({ code, message }: AppError): string {
+function shownMessage({ code, message }: AppError): string {
   return code === 'INTERNAL_ERROR' ? 'Internal server error' : message;
 }

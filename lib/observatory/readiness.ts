@@ -1,6 +1,7 @@
 import { shareInFlight, within } from '../async.ts';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Deps } from '../deps.ts';
+import { messageWithCause } from '../errors.ts';
 import { ping } from '../records/ping.ts';
 
 const DATABASE_WITHIN_MS = 3_000;
@@ -42,8 +43,7 @@ async function faultOf(
     await work;
     return null;
   } catch (error) {
-    const { message, cause } = error instanceof Error ? error : new Error(String(error));
-    return redactor.text(cause instanceof Error ? `${message}: ${cause.message}` : message);
+    return redactor.text(messageWithCause(error));
   }
 }
 

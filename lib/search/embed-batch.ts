@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, messageWithCause } from '../errors.ts';
 import { GatewayFailure } from '../gateway/gateway-failure.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { splitIntoChunks } from './chunks.ts';
@@ -132,7 +132,5 @@ function isNotJson({ cause }: AppError): boolean {
 }
 
 function describe(error: unknown): string {
-  if (!(error instanceof AppError)) return String(error);
-  const reason = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-  return `${error.message}${reason}`.slice(0, 1_000);
+  return error instanceof AppError ? messageWithCause(error).slice(0, 1_000) : String(error);
 }

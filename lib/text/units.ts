@@ -3,6 +3,11 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** `1 repository`, `2 repositories`. */
+export function countRepositories(count: number): string {
+  return counted(count, 'repository', 'repositories');
+}
+
 /** `app` alone, else `app and 2 more`. */
 export function firstOf(names: readonly string[]): string {
   return `${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`;

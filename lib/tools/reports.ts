@@ -45,7 +45,7 @@ export function createReportSender({ findUrl, secret, fetch }: ReportSenderOptio
         { name: 'the observatory', url: await findUrl(), secret, fetch },
         { path: '/reports/send', body: { subject, content_markdown }, signal },
       ).catch(explainRefusal);
-      return { status, message: messageOf(text) };
+      return { status, message: readMessage(text) };
     },
   };
 }
@@ -59,7 +59,7 @@ function explainRefusal(error: unknown): never {
 }
 
 /** A 2xx answer is a success whatever its body contains. */
-function messageOf(text: string): string {
+function readMessage(text: string): string {
   const parsed = answer.safeParse(parseJson(text));
   if (!parsed.success) return 'the observatory accepted the report';
   return cleanText(parsed.data.message, MAX_MESSAGE_CHARS);

@@ -1,4 +1,5 @@
 import { ConfigError } from '../config/read.ts';
+import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { cleanText, MAX_TEXT_LENGTH } from '../text/clean-text.ts';
 
@@ -40,7 +41,5 @@ export function describeStop(error: unknown, signal: AbortSignal, log: Log): str
   // Problems that need the stores to be read, such as a setting that requires another one.
   if (cause instanceof ConfigError) return cause.message;
   log.error('a run failed unexpectedly', { error: cause });
-  return cleanText(
-    `the run failed unexpectedly: ${cause instanceof Error ? cause.message : cause}`,
-  );
+  return cleanText(`the run failed unexpectedly: ${messageOf(cause)}`);
 }

@@ -1,6 +1,8 @@
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
+import { messageOf } from '../../lib/errors.ts';
+import { nullIfMissing } from '../../lib/files.ts';
 import { childEnvironment } from '../../lib/processes/child-environment.ts';
 import { compressFiles } from './compress-files.ts';
 
@@ -14,8 +16,9 @@ export async function preparePage(): Promise<void> {
   try {
     await buildPageWhenStale((text) => process.stdout.write(text));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`The page could not be built, and the server runs without it: ${why}\n`);
+    process.stderr.write(
+      `The page could not be built, and the server runs without it: ${messageOf(error)}\n`,
+    );
   }
 }
 
@@ -58,10 +61,5 @@ async function newestSource(): Promise<number> {
 
 /** Null for a file that is not there. */
 async function changedAt(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
+  return (await nullIfMissing(stat(path)))?.mtimeMs ?? null;
 }

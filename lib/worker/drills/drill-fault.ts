@@ -1,6 +1,7 @@
 import { ArchiveFault, NoArchive } from '../../archives/archive-fault.ts';
 import { DrillIncomplete } from '../../drills/prove-restored.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, messageWithCause } from '../../errors.ts';
+import { isSystemError } from '../../files.ts';
 import type { DrillOutcome } from '../../records/drills/new-drill.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -54,7 +55,7 @@ export function describeFault(error: unknown): DrillFault | null {
   if (error instanceof NotInStore) {
     return error.hasUnread ? locked : fault('failed', error.message, { isMissing: true });
   }
-  if (error instanceof Error && 'syscall' in error) {
+  if (isSystemError(error)) {
     return fault('incomplete', `DATA_DIR cannot be used: ${error.message}`);
   }
   if (!(error instanceof AppError)) return null;
@@ -64,7 +65,7 @@ export function describeFault(error: unknown): DrillFault | null {
     const outcome = cause.kind === 'damaged' ? 'failed' : 'incomplete';
     return fault(outcome, message, { isOfStore: true, isStoreGone: cause.kind === 'missing' });
   }
-  const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
+  const why = messageWithCause(error);
   if (error.code === 'SERVICE_UNAVAILABLE') return fault('incomplete', why);
   return error.code === 'CONFLICT' || error.code === 'NOT_FOUND' ? fault('failed', why) : null;
 }

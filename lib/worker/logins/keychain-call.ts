@@ -1,4 +1,5 @@
 import { AsyncEntry } from '@napi-rs/keyring';
+import { messageOf } from '../../errors.ts';
 
 // Performs one keychain call in its own process. The call is sent over the IPC channel, so that no secret is
 // in the arguments or the environment.
@@ -29,7 +30,7 @@ process.once('message', async (call: KeychainCall) => {
   try {
     answer({ value: await carryOut(call) });
   } catch (error) {
-    answer({ error: error instanceof Error ? error.message : String(error) });
+    answer({ error: messageOf(error) });
   }
   process.disconnect();
 });

@@ -91,7 +91,7 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
       try {
         await put(held, name, login, store);
       } catch (error) {
-        problems.push(`${describeStore(store, file.path)}: ${messageOf(error)}`);
+        problems.push(`${describeStore(store, file.path)}: ${messageOfFault(error)}`);
         continue;
       }
       if (problems.length > 0) {
@@ -115,7 +115,7 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
       await keychain.remove(entryOf(name));
     } catch (error) {
       notify(
-        `warning: the keychain still has an old entry "${entryOf(name)}": ${messageOf(error)}`,
+        `warning: the keychain still has an old entry "${entryOf(name)}": ${messageOfFault(error)}`,
       );
     }
   }
@@ -165,7 +165,7 @@ function parseSecrets(value: string): LoginSecrets {
   }
 }
 
-function messageOf(error: unknown): string {
+function messageOfFault(error: unknown): string {
   if (error instanceof KeychainError || error instanceof AppError) return error.message;
   throw error;
 }

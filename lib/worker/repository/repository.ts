@@ -1,8 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
-import { GitError } from '../../git/git.ts';
+import { nullIfMissing } from '../../files.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
+import { GitError } from '../../git/git.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { type ArchiveState, archiveKey, readArchiveState } from '../archive/archive.ts';
 import { checkManifests } from '../archive/recheck.ts';
@@ -70,11 +71,9 @@ function describeEmptied(key: string, { record, versions }: ArchiveState): GitEr
 
 async function checkFolder({ isLocal, location }: Source): Promise<void> {
   if (!isLocal) return;
-  const found = await stat(location).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
-  if (found === null) throw new GitError(`there is no folder ${location}`);
+  if ((await nullIfMissing(stat(location))) === null) {
+    throw new GitError(`there is no folder ${location}`);
+  }
 }
 
 /**

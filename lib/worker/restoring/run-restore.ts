@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { archivePath, archiveVariables } from '../../config/archives.ts';
 import { databaseVariables } from '../../config/database.ts';
 import { readConfig } from '../../config/read.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, messageWithCause } from '../../errors.ts';
 import { checkGit } from '../../git/git-version.ts';
 import { listArchives, listVersions } from '../../restore/list-archives.ts';
 import { isFree } from '../../restore/target.ts';
@@ -147,11 +147,9 @@ async function restoreAll(
       if (unwritten !== null) partly.push(name);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      const { cause, message } = error;
-      const isOfStore = cause instanceof StoreFault;
+      const isOfStore = error.cause instanceof StoreFault;
       away = isOfStore ? away + 1 : away;
-      const reason =
-        cause instanceof Error && !isOfStore ? `${message}: ${cause.message}` : message;
+      const reason = isOfStore ? error.message : messageWithCause(error);
       failed.push(name);
       display.line(`${name} was not restored: ${cleanText(reason)}`);
     }
