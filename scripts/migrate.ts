@@ -4,6 +4,7 @@ import type { DatabaseConfig } from '../lib/config/database.ts';
 import type { Database } from '../lib/database/database.ts';
 import { migrate } from '../lib/database/migrate.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
+import { counted } from '../lib/text/units.ts';
 import { runProgram } from './command.ts';
 import { withDatabase } from './database.ts';
 
@@ -17,9 +18,7 @@ await runProgram(program, () =>
   withDatabase(async (db, config) => {
     const applied = await migrate(db, resolve(import.meta.dirname, '../drizzle'));
     const done =
-      applied === 0
-        ? 'is up to date'
-        : `received ${applied} ${applied === 1 ? 'migration' : 'migrations'}`;
+      applied === 0 ? 'is up to date' : `received ${counted(applied, 'migration')}`;
     process.stdout.write(`${describe(db, config)} ${done}\n`);
     const reason = await explainMissingVectors(db);
     if (reason !== null) process.stderr.write(`search uses only full text: ${reason}\n`);

@@ -3,6 +3,7 @@ import { posix, win32 } from 'node:path';
 import { AppError } from '../errors.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
+import { counted } from '../text/units.ts';
 import type { EntryType } from './results.ts';
 
 /** A file of an archive. */
@@ -100,7 +101,7 @@ function describeLosses(redacted: number, removed: number): ShownContent['notes'
   const losses = [
     redacted === 0
       ? []
-      : `${redacted} ${redacted === 1 ? 'secret was' : 'secrets were'} replaced by [redacted]`,
+      : `${counted(redacted, 'secret was', 'secrets were')} replaced by [redacted]`,
     removed === 0 ? [] : `${removed} invisible or direction-changing characters were removed`,
   ].flat();
   const notice = `${losses.join(', and ')}: do not restore the file from this response; extract it from the archive with git clone or tar`;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
+import { countRepositories } from '../text/units.ts';
 import { fitItems, type Rest, restFields, restOf, roomBeside } from './answer-budget.ts';
 import type { FailureFacts } from './backup-source.ts';
 import { groupFailures } from './failure-groups.ts';
@@ -120,10 +121,10 @@ function describeFailure(facts: FailureFacts, errors: number): string {
   const run = `run ${run_id}`;
   if (failed_repos_count > 0) {
     const causes = errors === 1 ? 'with one error' : `with ${errors} different errors`;
-    return `${run} ${ended(run_status)}; ${repositories(failed_repos_count)} failed, ${causes}`;
+    return `${run} ${ended(run_status)}; ${countRepositories(failed_repos_count)} failed, ${causes}`;
   }
   if (failed_count > 0) {
-    return `${run} ${ended(run_status)} and counts ${repositories(failed_count)} that failed, but their results are not recorded`;
+    return `${run} ${ended(run_status)} and counts ${countRepositories(failed_count)} that failed, but their results are not recorded`;
   }
   if (run_status === 'failed') return `${run} failed as a whole: see run_error and run_error_logs`;
   if (run_status === 'running') return `${run} is running; no repository has failed so far`;
@@ -133,8 +134,4 @@ function describeFailure(facts: FailureFacts, errors: number): string {
 function ended(status: string): string {
   if (status === 'running') return 'is running';
   return status === 'failed' ? 'failed' : 'completed';
-}
-
-function repositories(count: number): string {
-  return count === 1 ? '1 repository' : `${count} repositories`;
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
+import { countRepositories } from '../text/units.ts';
 import { fitItems, restFields, restOf, roomBeside } from './answer-budget.ts';
 import type { PageOf, Run, RunFix } from './backup-source.ts';
 import { booleanParameter, cursorParameter, pageParameters, runIdParameter } from './input.ts';
@@ -97,8 +98,7 @@ function describeRun(run: Run, resultCounts: Readonly<Record<string, number>>): 
     `${run.skipped} unchanged`,
     `${run.failed} failed`,
   ];
-  const total = run.total_repos === 1 ? '1 repository' : `${run.total_repos} repositories`;
-  return `run ${run.id} ${run.status}, ${total}: ${parts.join('; ')}`;
+  return `run ${run.id} ${run.status}, ${countRepositories(run.total_repos)}: ${parts.join('; ')}`;
 }
 
 /** The newest fixes of a run that fit, in their original order. */

@@ -6,6 +6,7 @@ import { countMissing } from '../../lib/database/migrate.ts';
 import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
 import { createSealing } from '../../lib/security/sealing.ts';
+import { counted } from '../../lib/text/units.ts';
 import { listUsers } from '../../lib/users/users.ts';
 import { readProgress } from '../move/progress.ts';
 import { checkAlertChannels } from './alert-channels.ts';
@@ -117,9 +118,7 @@ function describeStoredKeys(
   const unreadable = keys.filter(
     ({ username, encrypted_key }) => (sealing?.unseal(encrypted_key, username) ?? null) === null,
   );
-  if (unreadable.length === 0) {
-    return ok(`${keys.length} readable gateway ${keys.length === 1 ? 'key' : 'keys'}`);
-  }
+  if (unreadable.length === 0) return ok(counted(keys.length, 'readable gateway key'));
   return warning(
     `${unreadable.length} of ${keys.length} gateway keys were encrypted with another key`,
     'restore the old CREDENTIALS_ENCRYPTION_KEY, or let these users connect their keys again',

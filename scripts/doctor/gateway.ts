@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type GatewayConfig, gatewayVariables } from '../../lib/config/gateway.ts';
 import { GatewayFailure } from '../../lib/gateway/gateway-failure.ts';
 import { createGatewayTransport, type GatewayTransport } from '../../lib/gateway/transport.ts';
+import { counted } from '../../lib/text/units.ts';
 import { timed, withinLimit } from './measuring.ts';
 import { type Check, type Finding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
@@ -59,7 +60,7 @@ async function askGateway(config: GatewayConfig, transport: GatewayTransport): P
   }
   if (value instanceof GatewayFailure) throw value;
   const models = modelList.parse(value).data.map(({ id }) => id);
-  const detail = `${models.length} models, ${keys.length} ${keys.length === 1 ? 'key' : 'keys'} of the server`;
+  const detail = `${models.length} models, ${counted(keys.length, 'key')} of the server`;
   if (config.GATEWAY_MODEL === undefined) {
     return warning(`${detail}, no default model: chats must choose one`, 'set GATEWAY_MODEL', {
       effect: 'limits',

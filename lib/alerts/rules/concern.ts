@@ -1,3 +1,4 @@
+import { countRepositories } from '../../text/units.ts';
 import type { ConcernedRepository, Finding } from './rule.ts';
 import type { Unwell } from './unwell.ts';
 
@@ -17,8 +18,7 @@ export function about(
   describe: (count: string) => string,
   subject = '',
 ): Finding[] {
-  const { length } = repositories;
-  if (length === 0) return [];
-  const count = length === 1 ? '1 repository' : `${length} repositories`;
-  return [{ subject, summary: describe(count), repositories }];
+  if (repositories.length === 0) return [];
+  const summary = describe(countRepositories(repositories.length));
+  return [{ subject, summary, repositories }];
 }

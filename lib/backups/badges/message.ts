@@ -1,5 +1,6 @@
 import type { BadgeFacts } from '../../records/badges/badge-facts.ts';
 import { PROOF_DAYS } from '../../records/drills/states.ts';
+import { counted } from '../../text/units.ts';
 
 /** The endpoint schema of shields.io. */
 export interface Badge {
@@ -42,8 +43,7 @@ function describeProof({ isDamaged, proven, unproven, proofAgeSeconds }: BadgeFa
   if (proven === 0 || proofAgeSeconds === null) return 'not proven';
   if (unproven > 0) return 'not all proven';
   const days = Math.floor(proofAgeSeconds / DAY_S);
-  if (days === 0) return 'proven today';
-  return days === 1 ? 'proven 1 day ago' : `proven ${days} days ago`;
+  return days === 0 ? 'proven today' : `proven ${counted(days, 'day')} ago`;
 }
 
 function colorOf({ state, isDamaged, unproven, proofAgeSeconds }: BadgeFacts): BadgeColor {

@@ -15,6 +15,7 @@ import {
 import { FOLDER_STORAGE, type NewDrill } from '../../records/drills/new-drill.ts';
 import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { PushTarget } from '../destination/target.ts';
 import { retryWhileUnavailable, unlessAway } from '../retry.ts';
@@ -123,8 +124,7 @@ export async function performDrills(
 }
 
 function describeBudget(minutes: number): string {
-  const limit = minutes === 1 ? '1 minute' : `${minutes} minutes`;
-  return `it did not fit into ${limit}: \`npm run worker -- drill --repo\` has no limit`;
+  return `it did not fit into ${counted(minutes, 'minute')}: \`npm run worker -- drill --repo\` has no limit`;
 }
 
 interface Session {

@@ -1,6 +1,6 @@
 import type { NewDrill } from '../../records/drills/new-drill.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { formatBytes } from '../../text/units.ts';
+import { counted, countRepositories, formatBytes } from '../../text/units.ts';
 import type { DrillReport } from './drill-session.ts';
 
 const verdicts = { proven: 'proven', failed: 'FAILED', incomplete: 'incomplete' } as const;
@@ -12,7 +12,7 @@ export function describeDrill(drill: NewDrill): string {
   const what = `${verdicts[outcome]}: ${cleanText(repository, 300)}${which} from ${storage}`;
   if (reason !== null) return cleanText(`${what}: ${reason}`);
   const seconds = (durationMs / 1_000).toFixed(1);
-  const refs = evidence.refs === 1 ? '1 ref' : `${evidence.refs ?? 0} refs`;
+  const refs = counted(evidence.refs ?? 0, 'ref');
   return `${what} (${refs}, ${evidence.objects ?? 0} objects, ${evidence.tree_files ?? 0} files; ${formatBytes(bytes)} in ${seconds} s)`;
 }
 
@@ -29,7 +29,6 @@ export function drillEvent(drill: NewDrill, runId: number | null): string {
 export function describeDrills(report: DrillReport): string {
   const { proven, failed, incomplete, isBudgetUsed, stopped } = report;
   const all = proven + failed + incomplete;
-  const count = all === 1 ? '1 repository' : `${all} repositories`;
   const ends = [
     ...(isBudgetUsed ? ['The budget is used up; the others come next time.'] : []),
     ...(stopped === null ? [] : [`Stopped: ${stopped}.`]),
@@ -37,6 +36,6 @@ export function describeDrills(report: DrillReport): string {
   const line =
     all === 0
       ? 'No restore drill was done.'
-      : `Drilled ${count}: ${proven} proven, ${failed} failed, ${incomplete} incomplete.`;
+      : `Drilled ${countRepositories(all)}: ${proven} proven, ${failed} failed, ${incomplete} incomplete.`;
   return [line, ...ends].join(' ');
 }

@@ -10,6 +10,7 @@ import type { Cipher } from '../../stores/age-file.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { createSecretNaming, plainNaming } from '../../stores/layout.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
+import { firstOf } from '../../text/units.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import { findPrivateProblem } from '../destination/privacy.ts';
 import type { Source } from '../source.ts';
@@ -184,8 +185,4 @@ async function checkStore(
     'error',
     `${store.address.text} lacks what was stored there, and it is stored again: ${firstOf(incomplete)}`,
   );
-}
-
-function firstOf(names: readonly string[]): string {
-  return `${names[0]}${names.length === 1 ? '' : ` and ${names.length - 1} more`}`;
 }

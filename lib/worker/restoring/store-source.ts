@@ -92,8 +92,7 @@ export async function openStoreSource(
     const { archives, unread } = await findArchive(reading, archive, secretNaming);
     if (archives.length > 0) return trusted(repository, archives);
     const locked = identities.length === 0 ? '; give --identity' : ': is it the right identity?';
-    const what = unread === 1 ? '1 encrypted archive' : `${unread} encrypted archives`;
-    const others = `; ${what} could not be read${locked}`;
+    const others = `; ${counted(unread, 'encrypted archive')} could not be read${locked}`;
     throw new NotInStore(
       `${address.text} has no archive of ${cleanText(repository, 300)}${unread > 0 ? others : ''}`,
       unread > 0,

@@ -7,7 +7,7 @@ import type { Journal } from '../journal.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { deliverSpools } from '../spool/deliver-spools.ts';
 import { stopMessages } from '../stop.ts';
-import { nameRun } from '../text.ts';
+import { nameRun } from './report.ts';
 import type { RunDeps } from './run-deps.ts';
 
 /** How long the end of a run waits for the database, even after Ctrl-C. */

@@ -1,5 +1,5 @@
 import type { ActiveRun, RunCounters } from '../../records/recording/runs.ts';
-import { countRepositories } from '../text.ts';
+import { countRepositories } from '../../text/units.ts';
 import { describeFailures, type FailedRepository } from '../watching/failures.ts';
 
 /** How a run ended, or this worker's part in it. */
@@ -39,6 +39,11 @@ export interface LeftRun {
   failures: FailedRepository[];
   errorMessage: string;
   exitCode: number;
+}
+
+/** `run 7`; `run` if it has no number yet. */
+export function nameRun(run: { id: number } | null): string {
+  return run === null ? 'run' : `run ${run.id}`;
 }
 
 /** The messages of a completed run. Its counts include empty repositories as successful. */

@@ -1,7 +1,7 @@
 import { readLastDurations } from '../../records/recording/durations.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { formatBytes } from '../../text/units.ts';
+import { countRepositories, formatBytes } from '../../text/units.ts';
 import { archiveKey, readArchiveRecord } from '../archive/archive.ts';
 import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
@@ -10,7 +10,6 @@ import { openHostAccess } from '../host-access.ts';
 import type { RunDeps } from '../running/run-deps.ts';
 import { longestFirst } from '../schedule/order.ts';
 import type { Source } from '../source.ts';
-import { countRepositories } from '../text.ts';
 import { selectSources } from './select.ts';
 
 /** What a run would do with a repository. */
