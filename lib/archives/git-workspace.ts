@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import { AppError } from '../errors.ts';
-import { createGit, type Git, GitError } from '../git/git.ts';
+import { createGit, type Git, GitError, isGitFailure } from '../git/git.ts';
 import { makeScratch, removeScratch, sweepScratch } from '../processes/scratch.ts';
 import type { ArchiveLimits } from './limits.ts';
 
@@ -94,7 +94,7 @@ async function checkRoom(folder: string, name: string, sizeBytes: number): Promi
 
 /** Whether git rejected the archive. */
 export function isRejection(error: unknown): error is GitError {
-  return error instanceof GitError && error.fault === 'failed' && !ofTheMachine.test(error.message);
+  return isGitFailure(error) && !ofTheMachine.test(error.message);
 }
 
 function explain(error: unknown): unknown {

@@ -19,6 +19,11 @@ export class GitError extends Error {
   }
 }
 
+/** Whether git itself failed: it was there, and was not stopped. */
+export function isGitFailure(error: unknown): error is GitError {
+  return error instanceof GitError && error.fault === 'failed';
+}
+
 export interface GitOptions {
   /** Allowed protocols, in the format of GIT_ALLOW_PROTOCOL. Default: local files only. */
   protocols?: string;

@@ -1,6 +1,6 @@
 import { isRejection } from '../archives/git-workspace.ts';
 import { AppError } from '../errors.ts';
-import { type Git, GitError } from '../git/git.ts';
+import { type Git, GitError, isGitFailure } from '../git/git.ts';
 
 /** Files that could not be written, because the file system does not take their names. */
 export interface Unwritten {
@@ -68,7 +68,7 @@ async function writeFiles(git: Git, args: readonly string[], stdin?: string): Pr
 }
 
 function isOfName(error: unknown): boolean {
-  return error instanceof GitError && error.fault === 'failed' && ofName.test(error.message);
+  return isGitFailure(error) && ofName.test(error.message);
 }
 
 function refused({ message }: GitError): AppError {

@@ -1,6 +1,6 @@
 import { corrupt } from '../archives/archive-fault.ts';
 import { isRejection } from '../archives/git-workspace.ts';
-import { type Git, GitError } from '../git/git.ts';
+import type { Git } from '../git/git.ts';
 import { listRefs } from '../git/list-refs.ts';
 import { writePackedRefs } from '../git/packed-refs.ts';
 import type { VersionRefs } from './version-refs.ts';
@@ -59,7 +59,7 @@ async function unlessRejected(answer: Promise<string>): Promise<string | null> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof GitError && isRejection(error)) return null;
+    if (isRejection(error)) return null;
     throw error;
   }
 }

@@ -1,4 +1,3 @@
-import { GitError } from '../../git/git.ts';
 import { incomplete } from '../archive-fault.ts';
 import { isRejection, type Workspace } from '../git-workspace.ts';
 
@@ -19,7 +18,7 @@ export async function proveHistory(
   try {
     await git.read(args, { stdin: `${stdin}\n` });
   } catch (error) {
-    if (!(error instanceof GitError) || !isRejection(error)) throw error;
+    if (!isRejection(error)) throw error;
     throw incomplete(`objects that its refs need are missing: ${error.message}`);
   }
 }

@@ -3,7 +3,7 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundledName } from '../../archives/manifest.ts';
 import { readChunks } from '../../files.ts';
-import { type Git, GitError } from '../../git/git.ts';
+import { type Git, GitError, isGitFailure } from '../../git/git.ts';
 import { type Mirror, readHeader, readPack } from '../mirror/mirror.ts';
 import { type Refs, sameRefs } from '../mirror/refs.ts';
 
@@ -91,7 +91,7 @@ async function provePack(git: Git, { gitDir }: Mirror, path: string): Promise<vo
       }),
     );
   } catch (error) {
-    if (!(error instanceof GitError) || error.fault !== 'failed') throw error;
+    if (!isGitFailure(error)) throw error;
     throw new GitError(
       `the mirror ${gitDir} is damaged, and nothing is written from it (${error.message})`,
     );

@@ -2,7 +2,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type BundleHeader, readBundleHeader } from '../../archives/bundle-header.ts';
 import { nullIfMissing, skipBytes } from '../../files.ts';
-import { type Git, GitError } from '../../git/git.ts';
+import { type Git, isGitFailure } from '../../git/git.ts';
 
 /**
  * A bare repository with the objects of one source and of its archive, so that a run fetches only what is new.
@@ -75,7 +75,7 @@ async function readObjectFormat(git: Git, gitDir: string): Promise<string | null
     const args = [`--git-dir=${gitDir}`, 'rev-parse', '--show-object-format'];
     return (await git.read(args)).trim();
   } catch (error) {
-    if (error instanceof GitError && error.fault === 'failed') return null;
+    if (isGitFailure(error)) return null;
     throw error;
   }
 }

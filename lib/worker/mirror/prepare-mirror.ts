@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { ArchiveFault } from '../../archives/archive-fault.ts';
 import { keptName } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
-import { type Git, GitError } from '../../git/git.ts';
+import { nullIfMissing } from '../../files.ts';
+import { type Git, isGitFailure } from '../../git/git.ts';
 import type { ArchiveState } from '../archive/archive.ts';
 import type { Place } from '../archive/publish.ts';
 import { setAside } from '../archive/set-aside.ts';
@@ -156,13 +157,9 @@ async function addWhatIsLeft(
   name: string,
 ): Promise<void> {
   try {
-    await addBundle(git, mirror, join(folder, name));
+    await nullIfMissing(addBundle(git, mirror, join(folder, name)));
   } catch (error) {
-    const isExpected =
-      error instanceof ArchiveFault ||
-      (error instanceof GitError && error.fault === 'failed') ||
-      (error as NodeJS.ErrnoException).code === 'ENOENT';
-    if (!isExpected) throw error;
+    if (!(error instanceof ArchiveFault || isGitFailure(error))) throw error;
   }
 }
 
@@ -225,7 +222,7 @@ async function findInMirror(
   try {
     await git.read(args, { stdin, timeoutMs: WALK_TIMEOUT_MS });
   } catch (error) {
-    if (error instanceof GitError && error.fault === 'failed') return null;
+    if (isGitFailure(error)) return null;
     throw error;
   }
   return { refs, kept };

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestRefs } from '../../archives/manifest.ts';
-import { GitError } from '../../git/git.ts';
+import { GitError, isGitFailure } from '../../git/git.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
@@ -58,7 +58,7 @@ export async function updateArchive(
     return await update(found);
   } catch (error) {
     const isLocal = stage.isLocal && !stage.isPublished;
-    if (!isLocal || !(error instanceof GitError) || error.fault !== 'failed') throw error;
+    if (!isLocal || !isGitFailure(error)) throw error;
     // Only the mirror was read and written, so it may be damaged.
     const gitDir = mirrorPath(options.mirrorFolder, place.key);
     const [anyId = ''] = remote.refs.values();

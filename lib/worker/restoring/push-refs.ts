@@ -1,4 +1,4 @@
-import { type Git, GitError, type GitOptions } from '../../git/git.ts';
+import { type Git, GitError, type GitOptions, isGitFailure } from '../../git/git.ts';
 import { listRefs } from '../../git/list-refs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Source } from '../source.ts';
@@ -75,7 +75,7 @@ export function openRemote(git: Git, { location, protocols, isLocal }: Source): 
         // No hook of this machine.
         await git.read([...args, '--no-verify', '--', location, ...refspecs], options);
       } catch (error) {
-        if (!(error instanceof GitError) || error.fault !== 'failed') throw error;
+        if (!isGitFailure(error)) throw error;
         faults.push(cleanText(error.message));
       }
     };

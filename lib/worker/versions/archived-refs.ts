@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { ArchiveFault } from '../../archives/archive-fault.ts';
 import { sourceName } from '../../archives/manifest.ts';
 import { nullIfMissing } from '../../files.ts';
-import { type Git, GitError } from '../../git/git.ts';
+import { type Git, isGitFailure } from '../../git/git.ts';
 import type { ArchiveState } from '../archive/archive.ts';
 import { addBundle, hasObjects, type Mirror, readHeader } from '../mirror/mirror.ts';
 import { setKeptRefs } from '../mirror/mirror-refs.ts';
@@ -76,9 +76,7 @@ async function addFile(git: Git, mirror: Mirror, folder: string, name: string): 
     const added = await nullIfMissing(addBundle(git, mirror, join(folder, name)).then(() => true));
     if (added === null) throw new DamagedArchive(`${name} is missing`);
   } catch (error) {
-    const isDamage =
-      error instanceof ArchiveFault || (error instanceof GitError && error.fault === 'failed');
-    if (!isDamage) throw error;
+    if (!(error instanceof ArchiveFault || isGitFailure(error))) throw error;
     throw new DamagedArchive(`${name}: ${error.message}`, { cause: error });
   }
 }
