@@ -11,6 +11,7 @@ import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts'
 import { warnOccasionally } from '../occasional-log.ts';
 import { readBadgeFacts } from '../records/badges/badge-facts.ts';
 import { ping } from '../records/ping.ts';
+import { judgingNow } from '../records/repositories/repository-states.ts';
 import { createReaderCheck } from '../users/reader-check.ts';
 import type { ServedArchives } from './archives/archives-deps.ts';
 import type { BackupsDeps } from './backups-deps.ts';
@@ -19,7 +20,6 @@ import { BADGES_PATH } from './badges/public-badge.ts';
 import { shareFacts } from './badges/shared-facts.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
 import { READY_WITHIN_MS } from './health.ts';
-import { judgingNow } from './judging-now.ts';
 
 const WARN_INTERVAL_MS = 60_000;
 

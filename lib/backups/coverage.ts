@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { coverageGaps, readCoverage } from '../records/coverage/read.ts';
 import { paginationOf } from '../records/page.ts';
+import { judgingNow } from '../records/repositories/repository-states.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { pageInput } from './input.ts';
 import { sendJson } from './json.ts';
-import { judgingNow } from './judging-now.ts';
 import { pagination, timestamp } from './shapes.ts';
 
 const gap = z.enum(coverageGaps).meta({

@@ -1,8 +1,8 @@
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readDashboardStats } from '../records/dashboard-stats.ts';
+import { judgingNow } from '../records/repositories/repository-states.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { sendJson } from './json.ts';
-import { judgingNow } from './judging-now.ts';
 import { dashboardStats } from './overview-shapes.ts';
 
 /** GET /api/dashboard/stats. */

@@ -1,8 +1,8 @@
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readOverview } from '../records/overview.ts';
+import { judgingNow } from '../records/repositories/repository-states.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { sendJson } from './json.ts';
-import { judgingNow } from './judging-now.ts';
 import { overview } from './overview-shapes.ts';
 
 /** GET /api/overview. */

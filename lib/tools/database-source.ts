@@ -13,6 +13,7 @@ import { type Page, type PageRequest, paginationOf } from '../records/page.ts';
 import { ping } from '../records/ping.ts';
 import { findRecordedArchive } from '../records/recorded-archive.ts';
 import { countStates, listRepositories } from '../records/repositories/list.ts';
+import { judgingNow } from '../records/repositories/repository-states.ts';
 import { readMetricsHistory } from '../records/runs/metrics-history.ts';
 import { readErrorLogs, readFailure } from '../records/runs/run-failures.ts';
 import { requestRun } from '../records/runs/run-requests.ts';
@@ -44,11 +45,7 @@ export function createDatabaseSource({
   config,
 }: DatabaseSourceDeps): BackupSource {
   const db = explainMissingTables(given);
-  const judging = () => ({
-    now: new Date(clock.now()).toISOString(),
-    freshnessHours: config.FRESHNESS_HOURS,
-    scheduleMs: config.BACKUP_EVERY ?? null,
-  });
+  const judging = () => judgingNow({ clock, config });
   return {
     readDashboard: async () => JSON.parse(await readDashboardStats(db, judging())),
     readMetrics: async (days) =>

@@ -3,12 +3,12 @@ import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { forgetRepository, rememberRepository } from '../../records/repositories/forgotten.ts';
 import { readRepository } from '../../records/repositories/list.ts';
+import { judgingNow } from '../../records/repositories/repository-states.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
 import { callerName } from '../caller-name.ts';
 import { evaluateNow } from '../evaluate-now.ts';
 import { repositoryInput } from '../input.ts';
 import { sendJson } from '../json.ts';
-import { judgingNow } from '../judging-now.ts';
 import { repositoryDetails } from '../shapes.ts';
 
 /** The rules whose incidents name tracked repositories. */

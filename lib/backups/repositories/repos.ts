@@ -3,10 +3,10 @@ import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { listRepositoryHistory } from '../../records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../records/repositories/list.ts';
+import { judgingNow } from '../../records/repositories/repository-states.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
 import { pageInput, reposInput, repositoryInput } from '../input.ts';
 import { sendJson, sendPage } from '../json.ts';
-import { judgingNow } from '../judging-now.ts';
 import { listOf, repositoryDetails, result, trackedRepository } from '../shapes.ts';
 
 const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;

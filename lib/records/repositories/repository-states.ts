@@ -1,3 +1,5 @@
+import type { Clock } from '../../clock.ts';
+import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { proofColumns } from '../drills/states.ts';
@@ -16,6 +18,12 @@ export interface Judging {
   freshnessHours: number;
   /** BACKUP_EVERY in milliseconds; null: the time between runs is learnt. */
   scheduleMs: number | null;
+}
+
+/** What freshness is judged by now. */
+export function judgingNow({ clock, config }: { clock: Clock; config: FreshnessConfig }): Judging {
+  const { FRESHNESS_HOURS: freshnessHours, BACKUP_EVERY: scheduleMs = null } = config;
+  return { now: new Date(clock.now()).toISOString(), freshnessHours, scheduleMs };
 }
 
 /** The parameters of `judgingBy`, in its order. */
