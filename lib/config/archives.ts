@@ -11,11 +11,15 @@ export const archiveVariables = z.object({
     .describe('archive folder; default `<DATA_DIR>/archives`'),
 });
 
-/** The archive folder, by default in DATA_DIR. */
-export function archivePath(config: {
-  BACKUP_ARCHIVE_PATH?: string | undefined;
+/** Where the archives are, and the programs that read them. */
+export interface ArchiveConfig {
   DATA_DIR: string;
-}) {
+  BACKUP_ARCHIVE_PATH?: string | undefined;
+  PATH?: string | undefined;
+}
+
+/** The archive folder, by default in DATA_DIR. */
+export function archivePath(config: ArchiveConfig) {
   return config.BACKUP_ARCHIVE_PATH ?? resolve(config.DATA_DIR, 'archives');
 }
 

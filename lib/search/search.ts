@@ -43,13 +43,7 @@ const CUT_SHORT =
   'the search took too long and was cut short, so older matches may be missing: use fewer or rarer words';
 
 /** A result of POST /search. */
-export interface SearchResult {
-  id: number;
-  source_type: SourceType;
-  source_id: string;
-  content: string;
-  score: number;
-  metadata: Record<string, unknown>;
+export interface SearchResult extends FoundSource {
   reranked: boolean;
 }
 

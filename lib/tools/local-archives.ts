@@ -1,17 +1,10 @@
 import { tmpdir } from 'node:os';
 import type { ArchiveReader } from '../archives/archives.ts';
 import { loadOnce } from '../async.ts';
-import { archivePath } from '../config/archives.ts';
-import type { DatabaseConfig } from '../config/database.ts';
-import type { Environment } from '../config/read.ts';
+import { type ArchiveConfig, archivePath } from '../config/archives.ts';
 import type { Deps } from '../deps.ts';
 import { MAX_ANSWER_CHARS } from './answer-budget.ts';
 import type { BackupSource } from './backup-source.ts';
-
-type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
-  BACKUP_ARCHIVE_PATH?: string | undefined;
-  PATH?: Environment[string];
-};
 
 /**
  * Reads the archives on this machine and removes secrets from their content. The code is loaded on first use.

@@ -4,18 +4,11 @@ import { tmpdir } from 'node:os';
 import type { ArchiveCall } from '../../archives/archive-access.ts';
 import type { PlainArchives } from '../../archives/plain-archives.ts';
 import { loadOnce } from '../../async.ts';
-import { archivePath } from '../../config/archives.ts';
-import type { DatabaseConfig } from '../../config/database.ts';
-import type { Environment } from '../../config/read.ts';
+import { type ArchiveConfig, archivePath } from '../../config/archives.ts';
 import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { findArchive } from '../../tools/database-source.ts';
 import type { ServedArchives } from './archives-deps.ts';
-
-type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
-  BACKUP_ARCHIVE_PATH?: string | undefined;
-  PATH?: Environment[string];
-};
 
 /** A check reads a whole archive and may use all cores. */
 const MAX_CHECKS = 1;

@@ -23,6 +23,19 @@ export class FilesLayout extends StoreFault {
   }
 }
 
+/** Whether a repository has archives at its root. What else is wrong with it is for its users to tell. */
+export async function isInFilesLayout(
+  repository: { inspect(): Promise<unknown> } | null,
+): Promise<boolean> {
+  try {
+    await repository?.inspect();
+    return false;
+  } catch (error) {
+    if (!(error instanceof StoreFault)) throw error;
+    return error instanceof FilesLayout;
+  }
+}
+
 /** A repository that was cloned. */
 export interface Session {
   clone: RepositoryClone;

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { type StoreAddress, storeId } from '../../config/stores/store-address.ts';
 import type { DueDrill } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
-import { FilesLayout } from '../../stores/git/session.ts';
-import { StoreFault } from '../../stores/object-store.ts';
+import { isInFilesLayout } from '../../stores/git/session.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { addressOf, type PushTarget } from '../destination/target.ts';
 import type { Display } from '../display.ts';
@@ -46,22 +45,12 @@ export async function openDrillPlaces(places: PlacesOptions): Promise<DrillPlace
     const own = join(folder, storeId(address));
     await mkdir(own, { recursive: true, mode: 0o700 });
     const source = await openStoreSource(options, { address, identityFile }, display, own);
-    if (address === target && layout === null && (await hasFiles(source))) await source.close();
+    const mayBeFiles = address === target && layout === null;
+    if (mayBeFiles && (await isInFilesLayout(source.store.repository))) await source.close();
     else opened.push({ storage: address.text, source });
   }
   if (opened.length > 0) return opened;
   return [{ storage: FOLDER_STORAGE, source: openArchiveFolder(archiveFolder) }];
-}
-
-/** Whether a destination has archives at its root, which nobody restores from. Other faults are for the drills to tell. */
-async function hasFiles({ store }: Awaited<ReturnType<typeof openStoreSource>>): Promise<boolean> {
-  try {
-    await store.repository?.inspect();
-    return false;
-  } catch (error) {
-    if (!(error instanceof StoreFault)) throw error;
-    return error instanceof FilesLayout;
-  }
 }
 
 /** What the stores and the destination are called in the ledger. One with archives at its root is never drilled. */

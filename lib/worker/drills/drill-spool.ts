@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import * as z from 'zod';
 import type { Database } from '../../database/database.ts';
 import { syncFile } from '../../durable-files.ts';
@@ -8,6 +8,7 @@ import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { type NewDrill, newDrill } from '../../records/drills/new-drill.ts';
 import { recordDrill } from '../../records/drills/record.ts';
+import { listSpoolFolder, makeSpoolFolder } from '../spool/spool-file.ts';
 
 /** More drills are not kept: the database has been away for too long. */
 const MAX_FILES = 10_000;
@@ -21,26 +22,14 @@ const spooledDrill = z.strictObject({
   drill: newDrill,
 });
 
-/** The folder of what waits for the database. */
-function spoolFolder(dataFolder: string): string {
-  return join(dataFolder, 'spool');
-}
-
-async function listSpooled(dataFolder: string): Promise<string[]> {
-  const names = (await nullIfMissing(readdir(spoolFolder(dataFolder)))) ?? [];
-  return names.filter((name) => fileName.test(name)).sort();
-}
-
 /** Keeps a drill until the database is back, each in a file of its own. False if there are too many already. */
 export async function spoolDrill(
   dataFolder: string,
   drill: NewDrill,
   runId: number | null,
 ): Promise<boolean> {
-  const folder = spoolFolder(dataFolder);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
-  if ((await listSpooled(dataFolder)).length >= MAX_FILES) return false;
+  const folder = await makeSpoolFolder(dataFolder);
+  if ((await listSpoolFolder(dataFolder, fileName)).length >= MAX_FILES) return false;
   const time = String(Date.parse(drill.startedAt)).padStart(15, '0');
   const path = join(folder, `drill-${time}-${randomUUID()}.json`);
   await writeFile(`${path}.new`, JSON.stringify({ format: 1, run_id: runId, drill }), {
@@ -55,8 +44,8 @@ export async function spoolDrill(
 /** The repositories of the drills that wait, in lower case. */
 export async function listSpooledDrills(dataFolder: string): Promise<string[]> {
   const found: string[] = [];
-  for (const name of await listSpooled(dataFolder)) {
-    const { drill } = (await read(join(spoolFolder(dataFolder), name))) ?? {};
+  for (const path of await listSpoolFolder(dataFolder, fileName)) {
+    const { drill } = (await read(path)) ?? {};
     if (drill !== undefined) found.push(drill.repository.toLowerCase());
   }
   return found;
@@ -75,11 +64,10 @@ export interface DeliveredDrills {
  */
 export async function deliverDrills(db: Database, dataFolder: string): Promise<DeliveredDrills> {
   const result: DeliveredDrills = { delivered: 0, damaged: [] };
-  for (const name of await listSpooled(dataFolder)) {
-    const path = join(spoolFolder(dataFolder), name);
+  for (const path of await listSpoolFolder(dataFolder, fileName)) {
     const found = await read(path);
     if (found === undefined) continue;
-    if (found === null) result.damaged.push(name);
+    if (found === null) result.damaged.push(basename(path));
     else {
       await recordDrill(db, found.drill, found.run_id);
       await rm(path, { force: true });

@@ -1,7 +1,6 @@
 import { storeId } from '../../config/stores/store-address.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
-import { FilesLayout } from '../../stores/git/session.ts';
-import { StoreFault } from '../../stores/object-store.ts';
+import { isInFilesLayout } from '../../stores/git/session.ts';
 import { createGitStoreAccess } from '../destination/git-store-access.ts';
 import { measureStore } from '../destination/measure.ts';
 import { type Destination, openDestination } from '../destination/open-destination.ts';
@@ -61,24 +60,14 @@ async function openPlaces(
   if (layout !== 'files') {
     const offsite = await open([...others, address]);
     if (offsite === null) throw new Error('no store was opened');
-    if (layout === 'parts' || !(await hasFiles(offsite))) {
+    const repository = offsite.stores.at(-1)?.repository ?? null;
+    if (layout === 'parts' || !(await isInFilesLayout(repository))) {
       return { ...describe(deps, offsite), ...describeTarget(deps, offsite, git) };
     }
     await offsite.close();
   }
   const destination = openDestination({ ...deps, access, target });
   return { ...describe(deps, await open(others)), destination, measured: destination };
-}
-
-/** Whether the destination has archives at its root. What else is wrong with it is for the deliveries to tell. */
-async function hasFiles({ stores }: Offsite): Promise<boolean> {
-  try {
-    await stores.at(-1)?.repository?.inspect();
-    return false;
-  } catch (error) {
-    if (!(error instanceof StoreFault)) throw error;
-    return error instanceof FilesLayout;
-  }
 }
 
 function describe({ incrementsFromBytes }: RunDeps, offsite: Offsite | null): Places {

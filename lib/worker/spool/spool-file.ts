@@ -16,19 +16,27 @@ export const MAX_SPOOL_BYTES = 256 * 2 ** 20;
 
 const fileName = /^\d{6}-[0-9a-f-]{36}\.jsonl$/;
 
-/** The folder of the spools in DATA_DIR. */
-function spoolFolder(dataFolder: string): string {
-  return join(dataFolder, 'spool');
+/** Makes the folder of what waits for the database, which only its owner can read. */
+export async function makeSpoolFolder(dataFolder: string): Promise<string> {
+  const folder = join(dataFolder, 'spool');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+  return folder;
+}
+
+/** The paths of the files in it whose names fit, by name. */
+export async function listSpoolFolder(dataFolder: string, fitting: RegExp): Promise<string[]> {
+  const folder = join(dataFolder, 'spool');
+  const names = (await nullIfMissing(readdir(folder))) ?? [];
+  return names
+    .filter((name) => fitting.test(name))
+    .sort()
+    .map((name) => join(folder, name));
 }
 
 /** The paths of all spools, in the order in which they were made. */
-export async function listSpools(dataFolder: string): Promise<string[]> {
-  const folder = spoolFolder(dataFolder);
-  const names = (await nullIfMissing(readdir(folder))) ?? [];
-  return names
-    .filter((name) => fileName.test(name))
-    .sort()
-    .map((name) => join(folder, name));
+export function listSpools(dataFolder: string): Promise<string[]> {
+  return listSpoolFolder(dataFolder, fileName);
 }
 
 /** The file of a run whose database is away. */
@@ -54,10 +62,8 @@ interface SpoolOptions {
 /** Creates a spool that only its owner can read. Throws RunStopped if it cannot be written. */
 export async function createSpool(options: SpoolOptions): Promise<SpoolFile> {
   const { dataFolder, clock, run, began, maxBytes = MAX_SPOOL_BYTES } = options;
-  const folder = spoolFolder(dataFolder);
   const create = async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await chmod(folder, 0o700);
+    const folder = await makeSpoolFolder(dataFolder);
     const last = (await listSpools(dataFolder)).at(-1)?.slice(folder.length + 1, folder.length + 7);
     const number = `${Number(last ?? 0) + 1}`.padStart(6, '0');
     const id = randomUUID();
