@@ -15,7 +15,7 @@ const MAX_ENTRIES = 1_000_000;
 const LIST_TIMEOUT_MS = 60_000;
 /** Even a small file takes up a whole block, and so does a folder. */
 const BYTES_PER_ENTRY = 4_096;
-/** The longest path of the system, less its end. Git can write longer ones, but they could not be removed. */
+/** The longest path of the system, without its NUL. Git can write longer ones, but they could not be removed. */
 const MAX_PATH_BYTES = 4_095;
 /** As for restoring: enough for a slow disk. */
 const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };

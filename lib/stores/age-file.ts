@@ -108,7 +108,7 @@ async function* readHashed(
   let [next, other] = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)];
   const readNext = () => {
     const reading = handle.read(next, 0, length);
-    // Whoever waits for it is told.
+    // Whoever awaits it gets the error.
     reading.catch(() => undefined);
     return reading;
   };
@@ -126,9 +126,9 @@ async function* readHashed(
 }
 
 export interface DecryptOptions {
-  /** The bytes after the header are those of this chunk and of what follows it. Counted from 0. */
+  /** The chunk with which the bytes after the header begin, counted from 0. */
   firstChunk?: number;
-  /** Is told the header, with the nonce after it, once it has come and an identity fits it. */
+  /** Called with the header and the nonce after it, once an identity fits. */
   onHeader?(header: Uint8Array): Promise<void>;
 }
 
@@ -181,9 +181,9 @@ async function readHeader(
         rest: read.subarray(start),
       };
     }
-    if (read.length > MAX_HEADER_BYTES) throw new DecryptionFailed('it is no age file');
+    if (read.length > MAX_HEADER_BYTES) throw new DecryptionFailed('it is not an age file');
     const next = await chunks.next();
-    if (next.done) throw new DecryptionFailed('it is no age file, or cut short');
+    if (next.done) throw new DecryptionFailed('it is not an age file, or was cut short');
     read = Buffer.concat([read, next.value]);
   }
 }

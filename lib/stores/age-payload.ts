@@ -32,7 +32,7 @@ export class DecryptionFailed extends Error {
   }
 }
 
-/** The payload with bytes encrypted, but for the nonce that it begins with. What it yields is overwritten by the next. */
+/** Encrypts bytes into a payload, without the nonce at its beginning. Each piece is overwritten by the next. */
 export async function* sealPayload(
   fileKey: Uint8Array,
   nonce: Uint8Array,

@@ -1,10 +1,10 @@
 /** Bounds the bytes that are held in memory at once. */
 export interface ByteBudget {
-  /** Waits until there is room, and returns what gives it back. More than all there is waits for all of it. */
+  /** Waits until there is room, and returns a function that frees it. More than the budget waits for all of it. */
   take(bytes: number): Promise<() => void>;
 }
 
-/** A budget that is given out in the order of asking. */
+/** A budget that is given out first come, first served. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let free = maxBytes;
   const waiting: { bytes: number; start(): void }[] = [];

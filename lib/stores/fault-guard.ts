@@ -1,6 +1,6 @@
 import { StoreFault } from './object-store.ts';
 
-/** Has all work of a store fail in one way: with the signal's reason once it is aborted, or with a StoreFault. */
+/** Makes all work of a store fail alike: with the signal's reason once it has aborted, or with a StoreFault. */
 interface FaultGuard {
   <Value>(work: () => Promise<Value>): Promise<Value>;
   /** The same bytes; each step of their iteration is such work. */

@@ -40,7 +40,7 @@ export function createFolderStore(
     const found = await nullIfMissing(stat(root));
     if (!found?.isDirectory()) throw fault('missing', 'there is no such folder: is it mounted?');
   };
-  /** There would be nothing of a store in it, and a restore would find nothing. */
+  /** Taken for a folder, a bare git repository would look like an empty store. */
   const checkKind = async () => {
     const isThere = async (name: string) => (await nullIfMissing(stat(join(root, name)))) !== null;
     if ((await isThere('HEAD')) && (await isThere('objects')) && (await isThere('refs')))
@@ -149,7 +149,7 @@ export function createFolderStore(
   }
 }
 
-/** Names of others can be long. */
+/** Foreign names can be long. */
 function shorten(place: string): string {
   return place.length > 300 ? `${place.slice(0, 300)}…` : place;
 }

@@ -32,7 +32,7 @@ export async function openGathering(
   const flush = async () => {
     await writing;
     writing = handle.writeFile(filling.subarray(0, used));
-    // Whoever writes or closes next is told.
+    // The next write or close throws it.
     writing.catch(() => undefined);
     [filling, other] = [other ?? Buffer.allocUnsafe(size), filling];
     used = 0;

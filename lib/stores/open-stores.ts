@@ -19,7 +19,7 @@ interface OpenStoresOptions {
   bytesPerSecond: number | null;
   clock: Clock;
   signal: AbortSignal;
-  /** Is told of what is no failure but should be known. */
+  /** Called with what is not a failure, but should be known. */
   onRemark(text: string): void;
   /** Needed for stores that are git repositories. */
   git?(): GitStoreAccess;

@@ -33,7 +33,7 @@ interface RequestedRun {
 export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const { journal, sources, leftOut } = run;
   const { store } = journal;
-  // What a variable leaves out for good is not meant by a request for all.
+  // A request for all repositories does not mean those that a variable always leaves out.
   const meant = [...sources, ...leftOut.filter((it) => it.isLasting).map(({ source }) => source)];
   const pending = await store.read(listPendingRequests, () => []);
   const coversAll =

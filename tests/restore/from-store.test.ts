@@ -140,7 +140,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
       (error) => error,
     );
     expect(failure).toMatchObject({ code: 'CONFLICT' });
-    const times = /of (\S+Z), (\S+Z); say which with --at$/.exec(failure.message)?.slice(1) ?? [];
+    const times = /of (\S+Z), (\S+Z); choose one with --at$/.exec(failure.message)?.slice(1) ?? [];
     expect(times).toHaveLength(2);
     for (const [index, refs] of [first, second].entries()) {
       const target = `at-${index}`;
@@ -289,10 +289,10 @@ describe('an encrypted store', () => {
   });
 
   it.each([
-    ['nothing here\n', 'something else than an identity as its entry 1'],
+    ['nothing here\n', 'something other than an identity as its entry 1'],
     ['# only a comment\n', 'has no identity'],
     ['age-encryption.org/v1\n-> scrypt', 'is encrypted with a passphrase'],
-    ['AGE-SECRET-KEY-1NOTAKEY\n', 'something else than an identity as its entry 1'],
+    ['AGE-SECRET-KEY-1NOTAKEY\n', 'something other than an identity as its entry 1'],
     ['x'.repeat(70_000), 'is too long'],
   ])('refuses an identity file %#, and does not repeat it', async (text, fault) => {
     await writeFile(join(world.elsewhere, 'bad.txt'), text);

@@ -66,7 +66,7 @@ it('lets no version go, without the database, while one is of a time that is yet
   await backUp(systemClock);
   await backUp(clockAhead(8 * DAY_MS), await nowhere());
   const { stderr } = await backUp(systemClock, await nowhere(), '1 daily');
-  expect(stderr).toMatch(/no version is pruned: version 2 is of \S+Z, and it is \S+Z now/);
+  expect(stderr).toMatch(/no version is pruned: version 2 is dated \S+Z, but it is only \S+Z/);
   expect(await numbers()).toEqual([1, 2, 3]);
 });
 

@@ -7,7 +7,7 @@ const MAX_LINES = 200;
 /** For "… and 1000000 more". */
 const MORE_LENGTH = 40;
 
-/** A message as each channel starts with: single lines without control characters, credentials and deceiving ones. */
+/** What every channel starts with: single lines without control or deceptive characters and credentials. */
 export interface PlainMessage {
   title: string;
   lines: readonly string[];

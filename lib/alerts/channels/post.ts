@@ -27,7 +27,7 @@ interface PostOptions {
   /** Sent as it is, as JSON. */
   body: string;
   signal: AbortSignal;
-  /** What of an answer may be shown: nothing, unless it is known whose it is. */
+  /** Whether the reason in an answer may be shown: only that of a known service. */
   isPublicService: boolean;
   /** What an answer must not contain to be shown. */
   secrets: readonly string[];
@@ -86,7 +86,7 @@ async function describeRefusal(
     const message = `${service} answered with a redirect (${status}), which is not followed`;
     return new ChannelError(message, { retryable: false });
   }
-  // Without its body a refusal is one too.
+  // A refusal is one even if its body cannot be read.
   const text = await readBoundedText(response, MAX_ANSWER_BYTES).catch(() => '');
   const reason = isPublicService ? readReason(text, secrets) : '';
   const isFault = status >= 500;
@@ -105,7 +105,7 @@ function readReason(text: string, secrets: readonly string[]): string {
   );
   const whole = typeof said === 'string' ? said : '';
   const reason = cleanText(whole, MAX_REASON);
-  // Also of the whole text: the cut may leave a part of a secret.
+  // The whole text as well, because cutting it may leave part of a secret.
   const texts = [whole, reason];
   return secrets.filter(Boolean).some((part) => texts.some((it) => it.includes(part)))
     ? ''

@@ -5,12 +5,12 @@ import { escapeMarkdown, escapeMarkdownLine } from './markdown.ts';
 /** Of the text of a block. */
 const MAX_BLOCK = 3_000;
 const MAX_HEADER = 150;
-/** Slack's own. Another one of Slack is taken for a program like it: only its notifications have escapes then. */
+/** Slack's main host. Its others count as compatible programs, so that their notifications show escapes. */
 const HOST = 'hooks.slack.com';
 
 /**
- * The body of a message for Slack's incoming webhooks at `url`, and for programs like it. Slack shows the blocks, in
- * which it looks for no markup, and notifies with the text. Others know no blocks, and read Markdown in the text.
+ * The body of a message for Slack's incoming webhooks at `url`, and for programs like it. Slack shows the blocks
+ * as plain text, and notifies with the text. Others ignore the blocks, and read Markdown in the text.
  */
 export function composeSlack({ url }: { url: string }, message: AlertMessage): object {
   const plain = toPlain(message);
@@ -46,7 +46,7 @@ function composeMarkdown(message: AlertMessage, link: string): string {
   return join([title, joinFitting(plain, MAX_BLOCK, { write }), link]);
 }
 
-/** Also what would be a mention or a link of Slack. It knows no other escapes. */
+/** Escapes mentions and links too. Slack knows no other escapes. */
 function escapeEntities(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

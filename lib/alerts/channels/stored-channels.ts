@@ -70,7 +70,7 @@ function checkAddress(
   }
 }
 
-/** Who operates the server says to whom mail may go. */
+/** Only whoever operates the server decides who may get mail. */
 function findRecipientFault(address: ChannelAddress, allowed: readonly string[]): string | null {
   if (address.kind !== 'mail') return null;
   const to = address.to.toLowerCase();

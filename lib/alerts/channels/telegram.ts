@@ -4,8 +4,8 @@ import { joinFitting, markOf, toPlain, withoutLinks, withoutMentions } from './c
 const MAX_TEXT = 4_096;
 
 /**
- * The body of `sendMessage` of Telegram's Bot API. Telegram itself looks for links, names, tags and commands in a text,
- * such as in `README.md`, but not in a block of code, so the lines are one.
+ * The body of `sendMessage` of Telegram's Bot API. Telegram finds links, names, tags and commands in any text, such
+ * as `README.md`, but not in a block of code, so the lines are put into one.
  */
 export function composeTelegram(
   { chat, topic }: { chat: string; topic: number | null },

@@ -4,7 +4,7 @@ import { MAX_NAMED, type MessageFacts } from '../incidents/message.ts';
 
 /** How often a message may have reached a channel, at most. */
 const MAX_UNCLEAR = 2;
-/** How many messages of a channel may wait because they may have arrived: with more the service is down. */
+/** How many messages of a channel may wait because they may have arrived. With more, the service is down. */
 const MAX_WAITING = 1;
 /** Tries of one message; each of them was refused, or the service was not there. */
 const MAX_ATTEMPTS = 50;
@@ -29,8 +29,8 @@ export async function giveUpMessages(db: Database, now: number): Promise<void> {
   await db.query(giveUp, [new Date(now).toISOString()]);
 }
 
-// A message that may have arrived waits for its only other try, and with it what else there is about its incident. Had
-// it kept back all others, a service that hangs on one message would have silenced the channel for that time.
+// A message that may have arrived waits for its only retry, and so do others about the same incident. If it held back
+// all messages, a service that hangs on one would silence the channel for that time.
 const waiting = `SELECT incident_id FROM alert_deliveries
   WHERE channel = $2 AND ${isOpen} AND unclear > 0 AND claimed_until <= $1::timestamptz AND next_attempt_at > $1::timestamptz
   LIMIT ${MAX_WAITING + 1}`;

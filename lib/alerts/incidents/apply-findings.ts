@@ -1,10 +1,10 @@
 import type { Database, Statement } from '../../database/database.ts';
 import type { Finding, RuleName } from '../rules/rule.ts';
 
-/** Incidents of one subject that open within a day until the last one stays open: then it flaps. */
+/** Once a subject has opened this many incidents within a day, it flaps, and the last one stays open. */
 const MAX_OPENED_A_DAY = 3;
 
-/** A finding, with the rule whose it is. */
+/** A finding, with its rule. */
 export type FoundIncident = Finding & { rule: RuleName };
 
 /** What an evaluation changed. */

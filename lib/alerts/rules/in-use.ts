@@ -1,6 +1,6 @@
 /**
- * SQL for the time before which a store or a login was tried last that is no longer in use: a week before the last run
- * started. Counted from now, one of runs that are a week apart would leave its incident before each of them.
+ * SQL for a time: a store or login that was last tried before it is no longer in use. It is a week before the last run
+ * started: if it were a week before now, incidents would end before each weekly run.
  */
 export const inUseSince = (now: string) => `(least(${now}, (
     SELECT run.started_at FROM backup_runs AS run WHERE isfinite(run.started_at)

@@ -6,14 +6,14 @@ import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';
 
-/** Gaps between runs that tell a schedule to be woken for, if they are alike. */
+/** This many gaps between runs, if they are alike, make a schedule that is worth an alert. */
 const MIN_GAPS = 5;
 /** Runs that follow one another faster were started by hand. */
 const MIN_LEARNT_MS = 15 * 60_000;
 /** A run may be late by a twelfth of the interval, and by this much at least. */
 const MIN_GRACE_MS = 15 * 60_000;
 
-// A run that somebody stopped did not do what was due, so that it counts as if it had not started.
+// A run that somebody stopped did not do what was due, so it counts as not started.
 const missed: Statement = {
   name: 'alert_run_missed',
   text: `WITH last AS (${lastStartedRun}), learnt AS (

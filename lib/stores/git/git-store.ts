@@ -51,7 +51,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     if (failure !== null && failure.count >= MAX_OPENINGS) throw failure.error;
     try {
       session = await guard(async () => {
-        // What is stuck is only a loss of room here; a session does not need its place.
+        // Leftovers that cannot be removed only waste space: a session has a folder of its own.
         await sweepScratch(options.folder, clock.now());
         scratch ??= await makeScratch(options.folder);
         const gitDir = join(scratch, `clone-${failure?.count ?? 0}.git`);
@@ -91,7 +91,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     pending.objects().put(objectOf(key, parts));
   }
 
-  /** A part that cannot be read is damaged, and the store is not. */
+  /** If a part cannot be read, the part is damaged and not the store. */
   async function ofObject({ path }: { path: string }, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -120,7 +120,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
             if (size !== part.bytes) {
               throw new StoreFault(
                 'damaged',
-                `it has ${size} bytes, and its name tells another size`,
+                `it has ${size} bytes, but its name says otherwise`,
               );
             }
             await opened.blobs.copy(part.id, file);
@@ -232,7 +232,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
   };
 }
 
-/** Whether a fault may be that of what was asked for, as of a blob that a host does not have. */
+/** Whether the fault may lie in what was asked for, such as a blob that the host does not have. */
 function isOfObject(error: unknown): error is StoreFault {
   return error instanceof StoreFault && (error.kind === 'other' || error.kind === 'damaged');
 }

@@ -24,7 +24,7 @@ const partForm = /^(.+)\.part-(\d{4})-of-(\d{4})\.(\d{1,10})$/;
 
 /**
  * The path of a part. It tells the size, which a clone without files could not, and how many parts there are, so that
- * half an object is never taken for one.
+ * half an object is never taken for a whole one.
  */
 export function partPath(key: string, number: number, count: number, bytes: number): string {
   const digits = (value: number) => String(value).padStart(4, '0');

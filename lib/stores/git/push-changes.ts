@@ -3,7 +3,7 @@ import { GitError } from '../../git/git.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 import { type Changes, writeTree } from './tree.ts';
 
-/** How often a push is tried that others overtake: with each attempt one of them succeeds. */
+/** Attempts to push while others push first: each time, one of them has succeeded. */
 const MAX_PUSHES = 20;
 /** After this many attempts without a new commit there, the push was rejected for another reason. */
 const MAX_FRUITLESS_PUSHES = 4;

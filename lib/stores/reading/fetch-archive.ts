@@ -11,7 +11,7 @@ import { filesOf, type StateReading } from './read-state.ts';
 const AT_ONCE = 3;
 const PARTS = '.parts';
 
-/** A file that could not be had. */
+/** A file that could not be downloaded. */
 export interface UnfetchedFile {
   name: string;
   fault: ObjectFault;
@@ -27,8 +27,8 @@ export interface FetchProgress {
 
 /**
  * Downloads what a version needs into a folder, which then is an archive folder with that version. Files that are
- * there already are kept. Returns every file that could not be had. Throws StoreFault if the store cannot be used, or
- * file system errors.
+ * there already are kept. Returns every file that could not be downloaded. Throws StoreFault if the store cannot be
+ * used, or file system errors.
  */
 export async function fetchArchive(
   reading: StateReading,

@@ -11,8 +11,8 @@ import type { StateReading } from './read-state.ts';
 
 /**
  * Downloads an encrypted object and decrypts it as it comes into the file `to`, which must then be the wanted one.
- * `storedSha256` is that of the object. Goes on with what an earlier try has left: the file, and beside it the header of
- * the object. Throws ObjectFault, StoreFault or file system errors.
+ * `storedSha256` is that of the object. Resumes what an earlier try left: the file, and beside it the
+ * header of the object. Throws ObjectFault, StoreFault or file system errors.
  */
 export async function fetchDecrypted(
   reading: StateReading,

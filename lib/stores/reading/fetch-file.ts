@@ -17,8 +17,8 @@ export interface FetchFolder {
 }
 
 /**
- * Downloads a file of an archive, decrypts it, and checks its SHA-256 and size. A complete one is kept, and what an
- * earlier try has left is gone on with. Throws ObjectFault, StoreFault or file system errors.
+ * Downloads a file of an archive, decrypts it, and checks its SHA-256 and size. Keeps a complete one, and
+ * resumes what an earlier try left. Throws ObjectFault, StoreFault or file system errors.
  */
 export async function fetchFile(
   reading: StateReading,
@@ -30,7 +30,7 @@ export async function fetchFile(
   const to = join(folder.path, name);
   if (await isThere(to, file)) return onBytes(stored_bytes);
   const parsed = parseKey(key);
-  if (parsed?.kind !== 'object') throw new ObjectFault('damaged', key, 'is no object of a file');
+  if (parsed?.kind !== 'object') throw new ObjectFault('damaged', key, 'is not the object of a file');
   const part = join(folder.parts, createHash('sha256').update(key).digest('hex').slice(0, 32));
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   if (parsed.isEncrypted) await fetchDecrypted(reading, file, parsed.sha256, part, onBytes);

@@ -16,7 +16,7 @@ export type OnBytes = (bytes: number) => void;
 
 /**
  * Downloads an object as it is stored into a file and returns its SHA-256, which must be the one of `expected`. Null:
- * only the store knows it. Goes on with what an earlier try has left in the file. Throws ObjectFault, StoreFault or
+ * only the store knows it. Resumes what an earlier try left in the file. Throws ObjectFault, StoreFault or
  * file system errors.
  */
 export async function fetchObject(
@@ -34,8 +34,8 @@ export async function fetchObject(
 }
 
 /**
- * Downloads the object `key` into a file, which gets at most `maxBytes`. `work` is told how much of it an earlier try
- * has left, and begins again where that is no good.
+ * Downloads the object `key` into a file, which gets at most `maxBytes`. `work` gets the size of what an earlier try
+ * left, and is called again without it where that is no good.
  */
 export async function goOnWithFile<Result>(
   key: string,

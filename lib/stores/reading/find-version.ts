@@ -83,14 +83,14 @@ async function findOther(
   const times = [found, ...others].map(({ madeAt }) => new Date(madeAt).toISOString());
   throw new AppError(
     'CONFLICT',
-    `the store has ${times.length} versions of this number, as when backups began anew: of ${times.join(', ')}; say which with --at`,
+    `the store has ${times.length} versions with this number, as happens when backups start over: of ${times.join(', ')}; choose one with --at`,
   );
 
   function consider(state: ReadState): void {
     for (const version of versionsOf(state)) {
       oldest = Math.min(oldest, version.madeAt);
       if (!isMeant(version)) continue;
-      // Versions are the same if their manifests are. Of a time, only the last counts.
+      // Versions with the same manifest are the same. When asked by time, only the last one counts.
       const id = isNumber ? (version.entry?.manifest_sha256 ?? '') : '';
       const other = best.get(id);
       if (other === undefined || isBetter(version, other)) best.set(id, version);
@@ -129,7 +129,7 @@ async function findNewest(
   return found;
 }
 
-/** A later one; of the same time the one of the later state, whose objects are not pruned. */
+/** The later one; if both are of one time, that of the later state, whose objects are not pruned. */
 function isBetter(one: StoredVersion, other: StoredVersion): boolean {
   if (one.madeAt !== other.madeAt) return one.madeAt > other.madeAt;
   const [a, b] = [one.state, other.state];

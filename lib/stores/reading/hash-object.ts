@@ -36,7 +36,7 @@ export async function hashDecrypted(
     if (!read.done) stored.update(read.value);
     return read;
   };
-  // Not ended with the decryption: after a failure, the rest is still hashed.
+  // Without `return`, so that a failed decryption does not end it: the rest is still hashed.
   const tapped = { [Symbol.asyncIterator]: () => ({ next }) };
   let isDecrypted = true;
   try {

@@ -21,7 +21,7 @@ export async function readIdentities(path: string): Promise<string[]> {
       new Decrypter().addIdentity(identity);
     } catch {
       // Without the cause, which may repeat the secret.
-      throw invalid(`has something else than an identity as its entry ${index + 1}`);
+      throw invalid(`has something other than an identity as its entry ${index + 1}`);
     }
   }
   return identities;

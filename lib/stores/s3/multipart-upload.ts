@@ -121,7 +121,7 @@ async function giveUp(
     if (isMissing(error, 'NoSuchUpload')) return;
     const { message } = await explain(error);
     onRemark(
-      `the parts of an upload of ${id.Key} that is not needed could not be removed, and cost room until a rule of the bucket removes them: ${message}`,
+      `the parts of an abandoned upload of ${id.Key} could not be removed, and take up space until a rule of the bucket removes them: ${message}`,
     );
   }
 }
@@ -181,7 +181,7 @@ async function* readParts(
   address: string,
 ): AsyncGenerator<Part, undefined> {
   const changed = () =>
-    new StoreFault('damaged', `${address}: a file has changed before it could be sent there`);
+    new StoreFault('damaged', `${address}: a file changed before it could be sent there`);
   const whole = createHash('sha256');
   const handle = await open(path, 'r');
   try {

@@ -31,7 +31,7 @@ export interface S3Options {
   budget: ByteBudget;
   pace: Pace;
   signal: AbortSignal;
-  /** Is told of what is no failure but costs room. */
+  /** Called with what is not a failure, but wastes space. */
   onRemark(text: string): void;
 }
 
@@ -78,7 +78,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
       if (hash.toString('hex') !== sha256) {
         throw new StoreFault(
           'damaged',
-          `${address}: a file has changed before it could be sent there`,
+          `${address}: a file changed before it could be sent there`,
         );
       }
       await pace(sizeBytes);
@@ -130,7 +130,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
     create: (key, file) =>
       guard(async () => {
         const Key = `${prefix}${key}`;
-        // Where nothing else prevents that an object is replaced.
+        // Nothing else would keep an object from being replaced.
         if (!isConditional && (await find(Key)) !== null) return false;
         try {
           return file.sizeBytes > MAX_SINGLE_BYTES
@@ -158,13 +158,13 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
   }
 }
 
-/** What must not be in a message. */
+/** Secrets that must not appear in a message. */
 async function secretsOf({ config }: S3Client): Promise<string[]> {
   try {
     const { secretAccessKey, sessionToken = '' } = await config.credentials();
     return [secretAccessKey, sessionToken].filter((secret) => secret !== '');
   } catch {
-    // There are none, which is what the error says.
+    // There are no credentials, as the error says already.
     return [];
   }
 }

@@ -171,7 +171,7 @@ export function bundlesOf({ key, record: { archive_sha256: sha256, increments } 
   return [{ name: key, sha256 }, ...increments];
 }
 
-/** The first of these files that is missing or not the one that was recorded, and which of both; null if all are good. */
+/** The first of these files that is missing or altered, and which of the two; null if all are good. */
 export async function findBadFile(
   folder: string,
   files: Iterable<{ name: string; sha256: string | null }>,

@@ -82,7 +82,7 @@ async function listDue(folder: string, now: number): Promise<KeptArchive[]> {
   return due.sort((one, other) => timeOf(one.record, now) - timeOf(other.record, now));
 }
 
-/** When an archive was checked. A time to come, of a clock that was wrong, tells nothing. */
+/** When an archive was last checked. A time in the future, from a wrong clock, counts as never. */
 function timeOf({ checked_at }: ArchiveRecord, now: number): number {
   const time = checked_at === null ? 0 : Date.parse(checked_at);
   return time > now ? 0 : time;

@@ -23,7 +23,7 @@ export async function destinationCredential(
   }
 }
 
-/** git's message, with advice if that is about a user name that could not be read, which does not help. */
+/** git's message. One about a missing or rejected login is no help by itself, so advice comes first. */
 export async function explainRefusal(
   { message }: GitError,
   target: PushTarget,

@@ -40,7 +40,7 @@ export async function claimNext(
     isKnown: false,
   });
   if (only !== null) return isUnknown(only);
-  // Without the database nobody knows what failed in the stores, and a proof of the folder would end that.
+  // Without the database, failures of the stores are unknown, and a proof of the folder would end them.
   if (due === null || isLocked(deps, identityFile)) return null;
   // Without the database nobody knows the proofs: those that wait in the spool are left out.
   const listed = await listRepositories(deps.archiveFolder);

@@ -18,7 +18,7 @@ export interface DrillFault {
   reason: string;
   /** Whether there is no archive. */
   isMissing: boolean;
-  /** Whether others in the same store will hardly fare better. */
+  /** Whether other drills from the same store are likely to fail too. */
   isOfStore: boolean;
   /** Whether the store is not there at all, so that no other drill can restore from it. */
   isStoreGone: boolean;

@@ -105,7 +105,7 @@ export async function performDrills(
     places = await openDrillPlaces({
       ...{ options: { ...deps, signal: budget.signal }, archiveFolder, layout, display },
       ...{ identityFile, folder: scratch },
-      // They would be incomplete after each run, and the archive folder never proven.
+      // Drills from these would be incomplete after each run, and the archive folder would never be proven.
       ...(isLocked(deps, identityFile)
         ? { stores: [], target: null }
         : { stores: stores.addresses, target: deps.target }),
@@ -157,7 +157,7 @@ async function drillAll(
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
     const claim = holdClaim(deps, holder, repository);
     try {
-      // A proof from another place would end the failure, and the damage would stay.
+      // A proof from another place would end the failure although the damage is still there.
       if (failedIn !== null && failedIn !== place.storage && configured.has(failedIn)) {
         const reason = `${cleanText(repository)} failed its drill from ${failedIn}, which cannot be drilled here`;
         if (selection.only !== null) return { ...report, stopped: reason };

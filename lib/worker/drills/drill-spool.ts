@@ -10,7 +10,7 @@ import { type NewDrill, newDrill } from '../../records/drills/new-drill.ts';
 import { recordDrill } from '../../records/drills/record.ts';
 import { listSpoolFolder, makeSpoolFolder } from '../spool/spool-file.ts';
 
-/** More drills are not kept: the database has been away for too long. */
+/** Beyond this, drills are dropped: the database has been away for too long. */
 const MAX_FILES = 10_000;
 const MAX_FILE_BYTES = 64 * 2 ** 10;
 /** The name has the time, so that they are delivered in their order. */

@@ -17,7 +17,7 @@ import type { RunDeps } from '../running/run-deps.ts';
 import type { Source } from '../source.ts';
 import { hasFolderToken, removeFolderToken, writeFolderToken } from './folder-token.ts';
 
-/** Runs may end and begin between two looks; this often is no accident. */
+/** A run may end and another begin between two looks, but not this often by chance. */
 const MAX_LOOKS = 20;
 
 /** A run that this worker takes part in. */

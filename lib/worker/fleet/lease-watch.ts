@@ -2,10 +2,10 @@ import type { Clock } from '../../clock.ts';
 import { JOB_LEASE_MS } from '../../records/fleet/members.ts';
 import { RunStopped } from '../stop.ts';
 
-/** Room for the write itself, and for what the clocks of two machines differ in speed. */
+/** Allows for the write itself, and for clocks that run at different speeds. */
 const MARGIN_MS = 30_000;
 
-/** A time by both clocks of this machine. Either may stand still: one in a sleep, the other when it is set. */
+/** A time by both clocks of this machine: one may stop while it sleeps, the other may be set back. */
 interface Moment {
   clock: number;
   monotonic: number;

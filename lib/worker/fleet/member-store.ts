@@ -16,7 +16,7 @@ import type { LeaseWatch } from './lease-watch.ts';
 const PATIENCE_MS = 60_000;
 const AWAY = 'the database is away: this worker stops, and others take its repositories over';
 
-/** Stands in for what a run knows without the database, which a shared run is never without. */
+/** Stands in for whatever a run does without the database: a shared run always has one. */
 export function noSpool(): never {
   throw new Error('a shared run has no spool');
 }

@@ -13,14 +13,14 @@ import { onMachine, RunStopped } from '../stop.ts';
 import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
-/** Why a run ends whose repositories were never listed. */
+/** Why a run ends if its repositories were never listed. */
 export const STARTER_GONE =
   'the worker that started this run is gone, and had not listed the repositories';
 
-/** Why a member stops that no longer sees the archives of the others. */
-export const FOLDER_GONE = 'the archive folder is not that of this run any more: is it mounted?';
+/** Why a member stops if it no longer sees the archives of the others. */
+export const FOLDER_GONE = 'the archive folder is no longer that of this run: is it mounted?';
 
-/** How often a member without a job asks for one: one that was given back, or whose member was killed. */
+/** How often an idle member asks for a job, such as one that was given back or whose member was killed. */
 const POLL_MS = 2_000;
 
 interface SharedJobsOptions {

@@ -36,9 +36,9 @@ import { FOLDER_GONE, openSharedJobs, type SharedJobs, STARTER_GONE } from './sh
 const LAST_PATIENCE_MS = 5_000;
 const TAKEN = 'the run was ended, or others have taken over what this worker held';
 
-/** A database that is away, which a shared run cannot do without. */
+/** The error of a shared run whose database is away. */
 export function databaseAway(cause?: unknown): AppError {
-  const text = 'the database is away, and --join needs it: without --join a run can do without';
+  const text = 'the database is away, and --join needs it: a run without --join does not';
   return new AppError('SERVICE_UNAVAILABLE', text, { cause });
 }
 

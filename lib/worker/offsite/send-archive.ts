@@ -22,13 +22,13 @@ import { findLastNumber } from './last-numbers.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
 
-/** Whether a larger file is there already is asked before it is sent. */
+/** Before a larger file is sent, the store is asked whether it is there already. */
 const MAX_UNASKED_BYTES = 8 * 2 ** 20;
-/** How often a number for a state is tried that another worker takes at the same time. */
+/** Attempts to number a state while other workers take the same numbers. */
 const MAX_NUMBERS = 3;
-/** So many states of its own a machine knows again. */
+/** How many of its own states a machine recognizes. */
 const MAX_OWN_STATES = 64;
-/** How often an object is tried that another worker stores at the same time. */
+/** Attempts to store an object that another worker is storing at the same time. */
 const MAX_TRIES = 4;
 const PAUSE_MS = 1_000;
 

@@ -18,7 +18,7 @@ import { isStored, sendArchive } from './send-archive.ts';
 
 /** After this many failures in a row, a store is not tried again in this run. */
 const MAX_FAILURES = 3;
-/** How often an archive is sent that another worker stores at the same time. */
+/** Attempts to send an archive that another worker is sending at the same time. */
 const MAX_ROUNDS = 3;
 
 /** A line for the log of the run. */

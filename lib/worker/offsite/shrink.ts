@@ -16,7 +16,7 @@ export interface ShrinkOptions {
   signal: AbortSignal;
 }
 
-/** Starts a git repository again if it is larger than it may be, and says what has become of it. */
+/** Starts a git repository over if it is larger than allowed, and notes what became of it. */
 export async function shrink(options: ShrinkOptions, note: Note): Promise<void> {
   const { store, ledger, access, maxBytes, signal } = options;
   const { repository, address, folder } = store;

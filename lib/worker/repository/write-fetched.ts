@@ -99,7 +99,7 @@ async function withoutPruned(
   }
 }
 
-/** Lets go old versions and tidies the mirror. A failure of either leaves the archive as it is. */
+/** Prunes old versions and tidies the mirror. A failure of either leaves the archive as it is. */
 async function finish(
   options: UpdateOptions,
   place: Place,

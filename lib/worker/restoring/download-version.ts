@@ -48,7 +48,7 @@ export async function downloadVersion(
   );
 }
 
-/** What says most of the archive: damage that is proven, before what could not be read. */
+/** The most telling kind: proven damage, before what could not be read. */
 function worstOf(kinds: readonly ObjectFaultKind[]): ObjectFaultKind {
   return kinds.find((kind) => kind === 'damaged' || kind === 'missing') ?? kinds[0] ?? 'damaged';
 }

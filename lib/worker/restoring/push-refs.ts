@@ -3,7 +3,7 @@ import { listRefs } from '../../git/list-refs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Source } from '../source.ts';
 
-/** Refs of a person. All others are the host's own, such as refs/pull/…, and hosts refuse them. */
+/** Refs that people make. All others, such as refs/pull/…, are the host's own, and hosts refuse them. */
 const pushed = /^refs\/(?:heads|tags|notes)\//;
 const MAX_REFS = 500_000;
 const PUSH_TIMEOUT_MS = 12 * 60 * 60_000;

@@ -127,7 +127,7 @@ async function restoreAll(
   for (const repository of repositories) {
     const name = cleanText(repository, 500);
     try {
-      // The folder above it would be a repository to git, with a configuration that runs commands, of whoever wrote its files.
+      // git would take the folder above it for a repository, and run commands of a configuration from the archive.
       if (repository.split('/').some(isGitFolder)) {
         throw new AppError(
           'CONFLICT',

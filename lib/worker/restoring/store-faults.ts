@@ -8,7 +8,7 @@ import { cleanText } from '../../text/clean-text.ts';
 export class UnfitObject extends AppError {
   readonly kind: ObjectFaultKind;
 
-  /** `isUsage`: it is whoever gave the command that can do something about it. */
+  /** `isUsage`: whoever gave the command can fix it. */
   constructor(kind: ObjectFaultKind, message: string, isUsage = false) {
     super(isUsage ? 'BAD_REQUEST' : 'CONFLICT', message);
     this.kind = kind;
@@ -26,7 +26,7 @@ export class NotInStore extends AppError {
   }
 }
 
-/** Turns faults of the store into errors for the person. */
+/** Turns faults of the store into errors that the user may read. */
 export async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();

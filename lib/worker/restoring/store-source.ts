@@ -100,9 +100,9 @@ export async function openStoreSource(
   }
 
   /**
-   * Of an archive that is there encrypted and unencrypted, takes what is encrypted if there is an identity, else the other:
-   * to put a newer unencrypted one there, nobody needs to know for whom the archive is encrypted. Whoever has turned
-   * encryption off restores without the identity.
+   * Of an archive that is stored both encrypted and unencrypted, takes what is encrypted if there is an identity, else
+   * the rest: anyone who can write there can add a newer unencrypted one. After encryption was turned off, restore
+   * without the identity.
    */
   function trusted(repository: string, archives: StateRef[][]): StateRef[][] {
     const wantsEncrypted = identities.length > 0;
@@ -113,8 +113,8 @@ export async function openStoreSource(
     const name = cleanText(repository, 300);
     display.line(
       wantsEncrypted
-        ? `${name}: what is not encrypted of it is left out, because anybody who may write there can have put it there; restore that without --identity`
-        : `${name}: what is encrypted of it is left out; restore that with --identity`,
+        ? `${name}: what is stored unencrypted is left out, because anybody who may write there could have added it; restore that without --identity`
+        : `${name}: what is stored encrypted is left out; restore that with --identity`,
     );
     return kept;
   }

@@ -11,7 +11,7 @@ import type { Note } from '../offsite/sender.ts';
 import { shrink } from '../offsite/shrink.ts';
 import type { RunDeps } from './run-deps.ts';
 
-/** From this size on, archives get increments: small where each change is kept for good. */
+/** From this size on, archives get increments. Smaller in git, which keeps every change for good. */
 const INCREMENTS_FROM_BYTES = 64 * 2 ** 20;
 const INCREMENTS_FROM_BYTES_IN_GIT = 2 ** 20;
 
@@ -25,7 +25,7 @@ export interface Places {
   incrementsFromBytes: number;
   /** What the figures of the run describe; null for the sources. */
   measured: Pick<Destination, 'measure'> | null;
-  /** Starts a destination again that is larger than it may be. Called when all work of a run is done. */
+  /** Starts a destination over if it is larger than allowed. Called when all work of a run is done. */
   tidy(note: Note): Promise<void>;
 }
 

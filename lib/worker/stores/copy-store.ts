@@ -37,7 +37,7 @@ export async function copyStore(
     await copy.readme();
     for (const name of names) await copy.archive(name);
     for (const key of (await to.store.objects.commit?.()) ?? []) {
-      report.fault(`${key} was stored by someone else meanwhile, with other content`);
+      report.fault(`${key} was stored by someone else in the meantime, with other content`);
     }
   } catch (error) {
     if (!(error instanceof StoreFault)) throw error;

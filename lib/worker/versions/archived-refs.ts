@@ -59,7 +59,7 @@ export async function bringArchive(
   { files }: Pick<ArchiveState, 'files'>,
   { refs, kept }: ArchivedRefs,
 ): Promise<void> {
-  // Without files nothing says what the mirror may let go.
+  // Without files, nothing says what the mirror may drop.
   if (files.length === 0) return;
   const tips = [...refs.values(), ...kept.values()];
   if (!(await hasObjects(git, mirror, tips))) {

@@ -44,9 +44,7 @@ export interface VersionContents extends BundleContents {
   anomalies: readonly NewAnomaly[];
 }
 
-/**
- * The versions of an archive. That of an archive of an earlier release, which has no manifest, gets one now.
- */
+/** The versions of an archive. The only one of an archive of an earlier release gets its manifest now. */
 export async function nameVersions(
   source: Source,
   place: Place,

@@ -32,7 +32,7 @@ export interface Pruned {
 }
 
 /**
- * Lets go the versions that the policy does not keep, after all files of the archive were read and had the
+ * Removes the versions that the policy does not keep, once all files of the archive have been read and have the
  * recorded SHA-256. Their objects leave the archive when its full bundle is next written. Throws
  * PruningHeld, PruningRefused, GitError and file system errors.
  */

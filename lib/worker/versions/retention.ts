@@ -4,7 +4,7 @@ import type { RetentionPolicy } from '../../config/archives.ts';
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * The versions that the policy lets go, oldest first. Of each day, week and month that it counts, the newest
+ * The versions that the policy does not keep, oldest first. Of each day, week and month that it counts, the newest
  * version stays. The newest version always stays, and so does what `hold` holds back.
  */
 export function selectPruned(

@@ -10,9 +10,9 @@ export function timeOfNext(versions: readonly VersionEntry[], now: number): stri
   return new Date(isAhead ? last : now).toISOString();
 }
 
-/** Says which version is of a time that is yet to come, as one clock at least was wrong; null if none is. */
+/** Names a version that is dated in the future, so that some clock was wrong; null if none is. */
 export function describeFuture(versions: readonly VersionEntry[], now: number): string | null {
   const found = versions.findLast(({ at }) => Date.parse(at) - now > MAX_CLOCK_DIFFERENCE_MS);
   if (found === undefined) return null;
-  return `version ${found.version} is of ${found.at}, and it is ${new Date(now).toISOString()} now`;
+  return `version ${found.version} is dated ${found.at}, but it is only ${new Date(now).toISOString()}`;
 }

@@ -186,7 +186,7 @@ function listIncrements({ files }: ArchiveState): Increment[] {
   });
 }
 
-/** Increments that the note calls obsolete and that are still there, as the run was killed that was to delete them. */
+/** Increments that the note calls obsolete, and that a run was killed before it could delete. */
 async function listObsolete({ folder }: Place, { record, files }: ArchiveState): Promise<string[]> {
   const left: string[] = [];
   for (const name of record?.obsolete ?? []) {

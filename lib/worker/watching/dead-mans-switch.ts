@@ -10,7 +10,7 @@ import type { RunEvents } from './run-events.ts';
 
 const TIMEOUT_MS = 10_000;
 const PAUSES_MS = [1_000, 5_000];
-/** After Ctrl-C a person waits. */
+/** After Ctrl-C, someone is waiting for the command to end. */
 const LAST_TIMEOUT_MS = 3_000;
 const MAX_TEXT_LENGTH = 10_000;
 
@@ -34,7 +34,7 @@ interface SwitchOptions {
   signal: AbortSignal;
 }
 
-/** Tells the service at `address`, a secret; null for none. A ping that fails is said, and never fails a run. */
+/** Tells the service at `address`, a secret; null for none. A failed ping is reported, and never fails a run. */
 export function createDeadMansSwitch(
   address: string | null,
   { fetch, clock, redactor, tell, signal }: SwitchOptions,
