@@ -14,6 +14,7 @@ import {
   StoreFault,
   type StoreFaultKind,
 } from './object-store.ts';
+import { paced } from './pace.ts';
 
 /** Files that are being written and are not objects yet. */
 const TEMPORARY = '.new-';
@@ -112,13 +113,8 @@ export function createFolderStore(
       }),
   };
 
-  async function* readPaced(path: string, from: number): AsyncGenerator<Uint8Array> {
-    const chunks = createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES });
-    for await (const chunk of chunks as AsyncIterable<Buffer>) {
-      signal.throwIfAborted();
-      await pace(chunk.length);
-      yield chunk;
-    }
+  function readPaced(path: string, from: number): AsyncGenerator<Uint8Array> {
+    return paced(createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES }), pace);
   }
 
   async function makeFolders(folder: string): Promise<void> {

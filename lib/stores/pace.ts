@@ -15,3 +15,14 @@ export function createPace(bytesPerSecond: number | null, clock: Clock, signal: 
     signal.throwIfAborted();
   };
 }
+
+/** The same bytes at that pace. */
+export async function* paced(
+  chunks: AsyncIterable<Uint8Array>,
+  pace: Pace,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    await pace(chunk.length);
+    yield chunk;
+  }
+}

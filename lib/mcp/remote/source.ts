@@ -55,6 +55,21 @@ export function createRemoteSource({
   ...service
 }: RemoteSourceOptions): BackupSource {
   const api = createRemoteApi({ name: 'the service API', ...service });
+  /** Reads what answers can do without: null, with a warning, if the service API does not tell in time. */
+  async function readOrNull<Schema extends z.ZodType>(
+    what: string,
+    path: string,
+    schema: Schema,
+    signal: AbortSignal,
+  ): Promise<z.output<Schema> | null> {
+    try {
+      const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
+      return await api.read(path, schema, inTime);
+    } catch (error) {
+      serverLog.warn(`the service API does not tell ${what}`, { error });
+      return null;
+    }
+  }
   return {
     readDashboard: (signal) => api.read('/api/dashboard/stats', dashboardSummary, signal),
     readMetrics: (days, signal) => readRemoteMetrics(api, days, signal),
@@ -89,39 +104,28 @@ export function createRemoteSource({
       throw needsDatabase('record_backup_fix');
     },
     async countStates(signal) {
-      try {
-        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
-        const { repositories } = await api.read('/api/overview', overviewCounts, inTime);
-        return repositories;
-      } catch (error) {
-        serverLog.warn('the service API does not tell the states of repositories', { error });
-        return null;
-      }
+      const what = 'the states of repositories';
+      const overview = await readOrNull(what, '/api/overview', overviewCounts, signal);
+      return overview?.repositories ?? null;
     },
     async readIncidents(signal) {
-      try {
-        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
-        const query = '/api/incidents?state=open&limit=20';
-        const { data } = await api.read(query, incidentsPage, inTime);
-        return data.map(({ acknowledged_at, repositories, ...incident }) => ({
-          ...incident,
-          acknowledged: acknowledged_at !== null,
-          repositories: repositories.slice(0, MAX_NAMED_IN_SHORT).map(({ name }) => name),
-        }));
-      } catch (error) {
-        serverLog.warn('the service API does not tell the open incidents', { error });
-        return null;
-      }
+      const path = '/api/incidents?state=open&limit=20';
+      const page = await readOrNull('the open incidents', path, incidentsPage, signal);
+      if (page === null) return null;
+      return page.data.map(({ acknowledged_at, repositories, ...incident }) => ({
+        ...incident,
+        acknowledged: acknowledged_at !== null,
+        repositories: repositories.slice(0, MAX_NAMED_IN_SHORT).map(({ name }) => name),
+      }));
     },
     async countProofs(signal) {
-      try {
-        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
-        const { proofs } = await api.read('/api/overview', overviewProofs, inTime);
-        return proofs ?? null;
-      } catch (error) {
-        serverLog.warn('the service API does not tell the restore drills', { error });
-        return null;
-      }
+      const overview = await readOrNull(
+        'the restore drills',
+        '/api/overview',
+        overviewProofs,
+        signal,
+      );
+      return overview?.proofs ?? null;
     },
     async checkDatabase(signal) {
       const startedAt = clock.now();

@@ -9,6 +9,7 @@ import { makeScratch, removeScratch, sweepScratch } from '../../processes/scratc
 import { createFaultGuard } from '../fault-guard.ts';
 import { README_KEY } from '../layout.ts';
 import { type ObjectStore, type StoredObject, StoreFault } from '../object-store.ts';
+import { paced } from '../pace.ts';
 import { formatReadme } from '../readme.ts';
 import type { GitStoreOptions } from './git-store-options.ts';
 import { MAX_PART_BYTES, type ObjectPart, objectOf, partSizes } from './parts.ts';
@@ -118,20 +119,12 @@ export function createGitStore(options: GitStoreOptions): GitStore {
             // A small repository can have a blob of zeros that fills the disk.
             const size = await opened.blobs.sizeOf(part.id);
             if (size !== part.bytes) {
-              throw new StoreFault(
-                'damaged',
-                `it has ${size} bytes, but its name says otherwise`,
-              );
+              throw new StoreFault('damaged', `it has ${size} bytes, but its name says otherwise`);
             }
             await opened.blobs.copy(part.id, file);
           }),
         );
-        const chunks = createReadStream(file, { start: skipped, highWaterMark: 2 ** 20 });
-        for await (const chunk of chunks as AsyncIterable<Buffer>) {
-          signal.throwIfAborted();
-          await pace(chunk.length);
-          yield chunk;
-        }
+        yield* paced(createReadStream(file, { start: skipped, highWaterMark: 2 ** 20 }), pace);
       } finally {
         await rm(file, { force: true });
       }

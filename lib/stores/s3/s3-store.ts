@@ -17,7 +17,7 @@ import {
   type StoredObject,
   StoreFault,
 } from '../object-store.ts';
-import type { Pace } from '../pace.ts';
+import { type Pace, paced } from '../pace.ts';
 import { uploadInParts } from './multipart-upload.ts';
 import { explainS3Error, isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNotes } from './upload-notes.ts';
@@ -121,7 +121,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
             abort,
           );
           if (Body === undefined) throw new Error('an answer without a body');
-          return guard.bytes(readPaced(Body as AsyncIterable<Uint8Array>));
+          return guard.bytes(paced(Body as AsyncIterable<Uint8Array>, pace));
         } catch (error) {
           if (isMissing(error, 'NoSuchKey')) return null;
           throw error;
@@ -149,13 +149,6 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
         );
       }),
   };
-
-  async function* readPaced(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body) {
-      await pace(chunk.length);
-      yield chunk;
-    }
-  }
 }
 
 /** Secrets that must not appear in a message. */
