@@ -3,15 +3,14 @@ import { cutTextSql } from '../text/cut-text.ts';
 import { standingFailures } from './drills/newest-drill.ts';
 import { proofCounts } from './drills/states.ts';
 import { iso, jsonObject, readObject } from './page.ts';
-import { newestResults } from './repos.ts';
 import { archiveBytes } from './repositories/archive-bytes.ts';
 import {
+  JUDGED_AT,
   type Judging,
-  judgingBy,
   judgingValues,
+  knownRepositories,
   repositoryColumns,
   stateCounts,
-  withStates,
   worstFirst,
 } from './repositories/repository-states.ts';
 import { runColumns, runStatus } from './runs/runs.ts';
@@ -22,14 +21,10 @@ export const MAX_WORST = 20;
 
 const MAX_REASON_LENGTH = 1_000;
 
-const NOW = '(SELECT now FROM judging)';
-
 const overview: Statement = {
   name: 'overview',
-  text: `WITH ${newestResults},
-    ${judgingBy('$1', '$2', '$3')},
-    known AS MATERIALIZED (${withStates('newest')}),
-    failures AS MATERIALIZED (${standingFailures(NOW)})
+  text: `WITH ${knownRepositories},
+    failures AS MATERIALIZED (${standingFailures(JUDGED_AT)})
     SELECT ${jsonObject(`
       SELECT
         (SELECT row_to_json(item) FROM (
@@ -42,7 +37,7 @@ const overview: Statement = {
           ) AS repository ORDER BY ${worstFirst}
         ) AS item) AS worst,
         (SELECT row_to_json(item) FROM (
-          ${proofCounts('known', NOW, NOW, 'failures')}
+          ${proofCounts('known', JUDGED_AT, JUDGED_AT, 'failures')}
         ) AS item) AS proofs,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT repo_full_name AS full_name, ${iso('failure.started_at')} AS at, failure.storage, failure.version,

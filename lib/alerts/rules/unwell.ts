@@ -1,13 +1,11 @@
 import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/page.ts';
-import { newestResults } from '../../records/repos.ts';
 import {
   failuresSinceGood,
-  judgingBy,
   judgingValues,
+  knownRepositories,
   type RepositoryState,
-  withStates,
   worstFirst,
 } from '../../records/repositories/repository-states.ts';
 import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
@@ -40,9 +38,7 @@ export interface Unwell {
 
 const unwell: Statement = {
   name: 'unwell_repositories',
-  text: `WITH ${newestResults},
-    ${judgingBy('$1', '$2', '$3')},
-    known AS MATERIALIZED (${withStates('newest')}),
+  text: `WITH ${knownRepositories},
     found AS MATERIALIZED (
       SELECT * FROM known AS repository WHERE state <> 'good'
       ORDER BY ${worstFirst} LIMIT ${MAX_REPOSITORIES}

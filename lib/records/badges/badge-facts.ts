@@ -2,6 +2,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { lastProof, standingFailures } from '../drills/newest-drill.ts';
 import { newestResults } from '../repos.ts';
 import {
+  JUDGED_AT,
   type Judging,
   judgingBy,
   judgingValues,
@@ -24,8 +25,6 @@ export interface BadgeFacts {
 
 const states = `ARRAY['${repositoryStates.join("', '")}']`;
 
-const NOW = '(SELECT now FROM judging)';
-
 const badgeFacts: Statement = {
   name: 'badge_facts',
   text: `WITH ${newestResults},
@@ -36,10 +35,10 @@ const badgeFacts: Statement = {
       count(failure.id) > 0 AS "isDamaged",
       count(proof.started_at)::int AS proven,
       (count(*) - count(proof.started_at))::int AS unproven,
-      greatest(0, extract(epoch FROM ${NOW} - min(proof.started_at)))::float8 AS "proofAgeSeconds"
+      greatest(0, extract(epoch FROM ${JUDGED_AT} - min(proof.started_at)))::float8 AS "proofAgeSeconds"
     FROM repository
-    LEFT JOIN LATERAL (${lastProof('drill.started_at', NOW)}) AS proof ON true
-    LEFT JOIN (${standingFailures(NOW)}) AS failure ON failure.key = lower(repo_full_name)`,
+    LEFT JOIN LATERAL (${lastProof('drill.started_at', JUDGED_AT)}) AS proof ON true
+    LEFT JOIN (${standingFailures(JUDGED_AT)}) AS failure ON failure.key = lower(repo_full_name)`,
 };
 
 /** Reads what the badge of a repository tells; null for all repositories together. */

@@ -2,16 +2,15 @@ import type { Database, Statement } from '../../database/database.ts';
 import { drillOutcomes } from '../drills/new-drill.ts';
 import { lastDrill, lastProof, standingFailures } from '../drills/newest-drill.ts';
 import { jsonObject } from '../page.ts';
-import { newestResults } from '../repos.ts';
 import { archiveBytes } from '../repositories/archive-bytes.ts';
 import {
   consecutiveFailures,
+  JUDGED_AT,
   type Judging,
-  judgingBy,
   judgingValues,
+  knownRepositories,
   type RepositoryState,
   stateCounts,
-  withStates,
 } from '../repositories/repository-states.ts';
 import { seconds } from './seconds.ts';
 
@@ -44,20 +43,16 @@ export interface AllRepositoryMetrics {
   each: RepositoryMetrics[] | null;
 }
 
-const NOW = '(SELECT now FROM judging)';
-
 const repositoryMetrics: Statement = {
   name: 'repository_metrics',
-  text: `WITH ${newestResults},
-    ${judgingBy('$1', '$2', '$3')},
-    known AS MATERIALIZED (${withStates('newest')}),
+  text: `WITH ${knownRepositories},
     measured AS MATERIALIZED (
       SELECT repository.*, coalesce(${archiveBytes}, 0) AS size_bytes, ${seconds('last_good_at')} AS good_at,
         ${seconds('proof.started_at')} AS proven_at, CASE WHEN failure.id IS NOT NULL THEN 'failed' ELSE coalesce(last.outcome, 'none') END AS drill
       FROM known AS repository
-      LEFT JOIN LATERAL (${lastProof('drill.started_at', NOW)}) AS proof ON true
-      LEFT JOIN LATERAL (${lastDrill('drill.outcome', NOW)}) AS last ON true
-      LEFT JOIN (${standingFailures(NOW)}) AS failure ON failure.key = lower(repository.repo_full_name)
+      LEFT JOIN LATERAL (${lastProof('drill.started_at', JUDGED_AT)}) AS proof ON true
+      LEFT JOIN LATERAL (${lastDrill('drill.outcome', JUDGED_AT)}) AS last ON true
+      LEFT JOIN (${standingFailures(JUDGED_AT)}) AS failure ON failure.key = lower(repository.repo_full_name)
     )
     SELECT ${jsonObject(`
       SELECT (SELECT row_to_json(counts) FROM (${stateCounts('measured')}) AS counts) AS states,
@@ -72,7 +67,7 @@ const repositoryMetrics: Statement = {
         CASE WHEN (SELECT count(*) FROM measured) <= $4::int THEN (
           SELECT coalesce(json_agg(item), '[]') FROM (
             SELECT repo_full_name AS name, state, good_at,
-              CASE WHEN good_at IS NOT NULL THEN greatest(0, ${seconds(NOW)} - good_at) END AS good_age,
+              CASE WHEN good_at IS NOT NULL THEN greatest(0, ${seconds(JUDGED_AT)} - good_at) END AS good_age,
               (SELECT ${seconds('made.created_at')} FROM archive_versions AS made
                WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
                ORDER BY made.version DESC LIMIT 1) AS version_at,

@@ -4,6 +4,7 @@ import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { proofColumns } from '../drills/states.ts';
 import { iso } from '../page.ts';
+import { newestResults } from '../repos.ts';
 import { learntInterval, MIN_GAPS } from '../runs/learnt-interval.ts';
 
 /** How up to date the backup of a repository is, the worst first. */
@@ -32,6 +33,9 @@ export const judgingValues = ({ now, freshnessHours, scheduleMs }: Judging): Sql
   freshnessHours,
   scheduleMs,
 ];
+
+/** SQL for the time by which the CTE `judging` judges. */
+export const JUDGED_AT = '(SELECT now FROM judging)';
 
 /** Failures that are counted since the last good result. */
 export const MAX_FAILURES_COUNTED = 1_000;
@@ -135,6 +139,11 @@ export const withStates = (source: string) => `
     ) AS last ON true
   ) AS found`;
 
+/** The CTEs of all tracked repositories with their states: `known`, after `judging`. Takes the parameters of a Judging. */
+export const knownRepositories = `${newestResults},
+    ${judgingBy('$1', '$2', '$3')},
+    known AS MATERIALIZED (${withStates('newest')})`;
+
 /** SQL for a row with the number of repositories in total and in each state, from rows of `withStates`. */
 export const stateCounts = (source: string) =>
   `SELECT count(*) AS total, ${[...repositoryStates]
@@ -163,7 +172,7 @@ export const repositoryColumns = `
   coalesce(archive_size_bytes, 0) AS archive_size_bytes, ${iso('created_at')} AS last_backed_up,
   state, ${iso('last_good_at')} AS last_good_at,
   CASE WHEN isfinite(last_good_at) THEN greatest(0,
-    extract(epoch FROM (SELECT now FROM judging) - last_good_at) * 1000)::bigint END AS last_good_age_ms,
+    extract(epoch FROM ${JUDGED_AT} - last_good_at) * 1000)::bigint END AS last_good_age_ms,
   (SELECT version FROM archive_versions AS made
    WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
    ORDER BY made.version DESC LIMIT 1) AS last_good_version,
@@ -173,7 +182,7 @@ export const repositoryColumns = `
   ${consecutiveFailures} AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
-  fault, ${proofColumns('(SELECT now FROM judging)')}`;
+  fault, ${proofColumns(JUDGED_AT)}`;
 
 /** SQL that orders rows `repository` of `withStates`: the worst state first, and within a state the longest not good first. */
 export const worstFirst = `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state),
