@@ -19,7 +19,7 @@ export async function readFiles(
     const end = record.indexOf('\t');
     const [mode = '', , id = ''] = record.slice(0, end).split(' ');
     const path = record.slice(end + 1);
-    // A link or a repository where a part should be is none: nothing can be read from it.
+    // A link or submodule in place of a part is not one: nothing can be read from it.
     if (!mode.startsWith('100') && parsePart(path) !== null) continue;
     files.set(path, id);
   }

@@ -54,7 +54,7 @@ export async function listSpooledDrills(dataFolder: string): Promise<string[]> {
 /** What became of the drills that waited. */
 export interface DeliveredDrills {
   delivered: number;
-  /** Files that no worker can have written like this. They are kept. */
+  /** Files that no worker can have written. They are kept. */
   damaged: string[];
 }
 

@@ -33,7 +33,7 @@ export interface ListingCheck {
 
 /**
  * Compares what a store lists after `cursor` with the ledger, and reads a few objects. What the store lacks, or has
- * otherwise, is taken from the ledger, so that it is stored again. Throws StoreFault, also for a store that is empty
+ * changed, is removed from the ledger, so that it is stored again. Throws StoreFault, also for a store that is empty
  * though something was stored there.
  */
 export async function checkListing(

@@ -149,7 +149,7 @@ async function openCipher(recipients: readonly string[]): Promise<Cipher | null>
   return createCipher(recipients);
 }
 
-/** A folder is read by whom its owner lets in. */
+/** Who can read a folder is for its owner to decide. */
 function mayReadPrivate(address: StoreAddress): boolean {
   return address.kind === 'folder' || (address.kind === 's3' && address.isPrivate);
 }

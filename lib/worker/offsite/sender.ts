@@ -29,7 +29,7 @@ export interface SettledStoring {
   /** The address of the store. */
   store: string;
   status: 'there' | 'stored' | 'failed';
-  /** Why it has not; empty if it has. */
+  /** Why it does not; empty if it does. */
   reason: string;
   /** Whether the store is a git repository, which archives are pushed to. */
   isPush: boolean;
@@ -48,7 +48,7 @@ export type Storing = SettledStoring | WaitingStoring;
 export interface Sender {
   store: OpenStore;
   ledger: Ledger;
-  /** Counts the failures of the store, so that one that is away is not waited for with each archive. */
+  /** Counts the failures of the store, so that not every archive waits for one that is away. */
   attempt(work: () => Promise<'there' | 'stored'>): Promise<SettledStoring>;
   send(source: Source, archive: KeptArchive, note: Note): Promise<Storing>;
   /** Makes what waits permanent, and resolves it. Throws file system errors, or the signal's reason. */
@@ -181,7 +181,7 @@ function createBeginning({ objects, folder, repository }: OpenStore): () => Prom
   let begun: Promise<void> | null = null;
   const begin = async () => {
     const marker = join(folder, 'readme-is-stored');
-    // A clone tells at once, and what is not pushed yet may never be.
+    // A git clone shows it at once, and a marker would be wrong if the push never happens.
     if (repository === null && (await nullIfMissing(readFile(marker))) !== null) return;
     const readme = await writeToOutbox(join(folder, 'outbox'), formatReadme());
     await objects.create(README_KEY, readme);

@@ -12,7 +12,7 @@ export interface RunTime {
   /** Milliseconds since the epoch, by the clock of the database if this machine's differs from it. */
   now(): number;
   /**
-   * Compares the two clocks, at most once a minute. Returns in which way they differ; null if they agree, or if the
+   * Compares the two clocks, at most once a minute. Returns how they differ; null if they agree, or if the
    * database has been away since the run began. The run's log says it once.
    */
   check(): Promise<string | null>;

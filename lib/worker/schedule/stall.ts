@@ -43,7 +43,7 @@ export function watchForStall(clock: Clock, onStall: (error: GitError) => void):
       const seen = `${phase} ${percent} ${bytes}`;
       if (seen !== last) lastAt = clock.now();
       last = seen;
-      // What follows the last object is done here.
+      // After the last object, only this machine has work left.
       isTransfer = transfer.test(phase) && !(phase.startsWith('Receiving') && percent === 100);
       if (!isWatching) void watch();
     },

@@ -11,7 +11,7 @@ import { MAX_SPOOL_BYTES } from './spool-file.ts';
 const MAX_READ_BYTES = MAX_SPOOL_BYTES + 2 ** 20;
 const NEWLINE = 0x0a;
 
-/** A spool that no worker can have written like this. */
+/** A spool that no worker can have written. */
 export class DamagedSpool extends Error {
   override readonly name = 'DamagedSpool';
 }

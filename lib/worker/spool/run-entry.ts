@@ -9,7 +9,7 @@ import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import type { NewStoring } from '../../records/recording/stores.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
-/** What a run records, but for its begin and its end. */
+/** What a run records between its beginning and its end. */
 export type RunEntry =
   | ({ type: 'log' } & Omit<NewLog, 'runId'>)
   | ({ type: 'result' } & Omit<NewResult, 'runId'>)

@@ -30,7 +30,7 @@ export function checkStores(options: WorkerOptions, command: CheckStoreCommand):
     try {
       await checkStore(store, command, report, display);
     } catch (error) {
-      // The layout of earlier releases has nothing to compare with. Whoever names it wants to know.
+      // The layout of earlier releases has nothing to compare with. Whoever names such a store wants to know.
       if (!(error instanceof FilesLayout) || command.store !== null) throw error;
       report.say(error.message);
     } finally {

@@ -137,7 +137,7 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     async readme(): Promise<void> {
       for (const object of await list(from, README_KEY)) {
         if (object.key !== README_KEY) continue;
-        // That of another release has other words.
+        // The README of another release has other words.
         if ((await list(to, README_KEY)).some(({ key }) => key === README_KEY)) continue;
         await copyOne(object, undefined);
       }
