@@ -17,8 +17,7 @@ const program = new Command('npm run migrate')
 await runProgram(program, () =>
   withDatabase(async (db, config) => {
     const applied = await migrate(db, resolve(import.meta.dirname, '../drizzle'));
-    const done =
-      applied === 0 ? 'is up to date' : `received ${counted(applied, 'migration')}`;
+    const done = applied === 0 ? 'is up to date' : `received ${counted(applied, 'migration')}`;
     process.stdout.write(`${describe(db, config)} ${done}\n`);
     const reason = await explainMissingVectors(db);
     if (reason !== null) process.stderr.write(`search uses only full text: ${reason}\n`);

@@ -1,6 +1,6 @@
 import { isRejection } from '../archives/git-workspace.ts';
 import { AppError } from '../errors.ts';
-import { type Git, GitError, isGitFailure } from '../git/git.ts';
+import { type Git, type GitError, isGitFailure } from '../git/git.ts';
 
 /** Files that could not be written, because the file system does not take their names. */
 export interface Unwritten {

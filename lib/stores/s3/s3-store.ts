@@ -76,10 +76,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
       const Body = await readFile(path);
       const hash = createHash('sha256').update(Body).digest();
       if (hash.toString('hex') !== sha256) {
-        throw new StoreFault(
-          'damaged',
-          `${address}: a file changed before it could be sent there`,
-        );
+        throw new StoreFault('damaged', `${address}: a file changed before it could be sent there`);
       }
       await pace(sizeBytes);
       const sent = hash.toString('base64');
