@@ -181,7 +181,7 @@ describe('a bucket', () => {
     server.fail(null);
     expect(remarks).toHaveLength(count);
     if (count > 0) {
-      expect(remarks[0]).toMatch(/an upload of \S+large .* could not be removed.*AccessDenied/);
+      expect(remarks[0]).toMatch(/abandoned upload of \S+large could not be removed.*AccessDenied/);
       expect(remarks[0]).not.toContain('S3RVER');
     }
   });

@@ -30,8 +30,7 @@ export async function fetchFile(
   const to = join(folder.path, name);
   if (await isThere(to, file)) return onBytes(stored_bytes);
   const parsed = parseKey(key);
-  if (parsed?.kind !== 'object')
-    throw new ObjectFault('damaged', key, 'is not the object of a file');
+  if (parsed?.kind !== 'object') throw new ObjectFault('damaged', key, 'is not of a file');
   const part = join(folder.parts, createHash('sha256').update(key).digest('hex').slice(0, 32));
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   if (parsed.isEncrypted) await fetchDecrypted(reading, file, parsed.sha256, part, onBytes);
