@@ -66,13 +66,24 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     const { code, stderr } = await work('run');
     if (code !== 0) throw new Error(stderr);
   }
-  /** The titles of the messages since the last call. */
-  const told = () =>
-    ntfy.received.splice(0).map(({ body }) => (JSON.parse(body) as { title: string }).title);
+  interface Message {
+    title: string;
+    message: string;
+  }
+  /** The messages since the last call. */
+  const messages = () => ntfy.received.splice(0).map(({ body }) => JSON.parse(body) as Message);
+  const told = () => messages().map(({ title }) => title);
+  /** The one message since the last call, which must name what it is about, and what to do. */
+  function toldWhy(title: string, reason: RegExp) {
+    const [message, ...more] = messages();
+    expect({ title: message?.title, more }).toEqual({ title, more: [] });
+    expect(message?.message).toMatch(reason);
+    expect(message?.message).toContain('What to do: ');
+  }
 
   /** The rules with an open incident and the repositories that are not good, as each view shows them. */
   async function look() {
-    type Incidents = { data: { rule: string; title: string; state: string }[] };
+    type Incidents = { data: { rule: string; title: string; summary: string }[] };
     type Repositories = { data: { full_name: string; state: string }[] };
     const incidents = await get<Incidents>('/api/incidents?state=open');
     const repositories = await get<Repositories>('/api/repos?limit=50');
@@ -96,8 +107,11 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     const { open, page } = window;
     await open('/app/incidents');
     await page.getByRole('heading', { level: 1 }).waitFor();
-    for (const { title } of incidents.data) await page.getByText(title).first().waitFor();
-    for (const name of ['team/api', 'team/old', 'team/web']) {
+    for (const { title, summary } of incidents.data) {
+      await page.getByText(title).first().waitFor();
+      await page.getByText(summary).first().waitFor();
+    }
+    for (const name of Object.keys(good)) {
       await open(`/app/repositories/${name}`);
       await page
         .getByText(new RegExp(`^${states[name]}$`, 'i'))
@@ -147,7 +161,8 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     await work('run');
     expect(await look()).toEqual({ rules: ['anomaly'], states: good });
     const title = 'Something changed at the source that you should look at';
-    expect(told()).toEqual([title]);
+    toldWhy(title, /team\/api: branches were rewritten/);
+    await badgeSays('good, proven today');
     await work('run');
     expect(told()).toEqual([]);
     await work('anomalies', 'confirm', 'team/api');
@@ -160,7 +175,8 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     bench.host.state.tokens.clear();
     expect((await work('run')).code).toBe(4);
     expect((await look()).rules).toEqual(['login_expired']);
-    expect(told()).toEqual(['The git host refuses the login']);
+    toldWhy('The git host refuses the login', /login|token/);
+    await badgeSays('good, proven today');
     await work('run');
     expect(told()).toEqual([]);
     await bench.logIn();
@@ -180,7 +196,9 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
       states: { ...good, 'team/old': 'lost' },
     });
     await badgeSays(expect.stringContaining('source lost'));
-    expect(told()).toEqual(['Repositories are not backed up']);
+    toldWhy('Repositories are not backed up', /team\/old: access lost: the git host answers 404/);
+    await work('run');
+    expect(told()).toEqual([]);
     repositories.set('team/old', deleted);
     await work('run');
     expect(await look()).toEqual({ rules: [], states: good });
@@ -199,7 +217,9 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
     expect((await look()).rules).toEqual(['drill_failed']);
     await badgeSays(expect.stringContaining('restore failed'));
-    expect(told()).toEqual(['A backup could not be restored']);
+    toldWhy('A backup could not be restored', /team\/web: /);
+    expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
+    expect(told()).toEqual([]);
     await writeFile(path, whole);
     expect(await work('drill', '--repo', 'team/web')).toMatchObject({ code: 0 });
     await work('run');
@@ -219,7 +239,8 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
       fetch(`${world.server.url}/api/cron/sweep-stale-runs`, { headers: withSecret });
     expect((await sweep()).status).toBe(200);
     expect((await look()).rules).toEqual(['run_missed']);
-    expect(told()).toHaveLength(1);
+    toldWhy('A backup run did not start', /^Runs start every /);
+    await badgeSays(expect.stringMatching(/^(?:good|stale)/));
     await sweep();
     expect(told()).toEqual([]);
     await work('run');

@@ -90,10 +90,12 @@ async function describeRefusal(
   const text = await readBoundedText(response, MAX_ANSWER_BYTES).catch(() => '');
   const reason = isPublicService ? readReason(text, secrets) : '';
   const isFault = status >= 500;
+  // A service that says when to come back has not taken the message.
+  const isBusy = status === 503 && headers.has('Retry-After');
   return new ChannelError(`${service} answered ${status}${reason === '' ? '' : `: ${reason}`}`, {
     retryable: isFault || passing.has(status),
     retryAfterMs: readWait(headers.get('Retry-After'), text, clock.now()),
-    mayHaveArrived: isFault || status === 408 || status === 424,
+    mayHaveArrived: (isFault && !isBusy) || status === 408 || status === 424,
   });
 }
 

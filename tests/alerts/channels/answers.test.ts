@@ -63,8 +63,8 @@ describe.each(kinds)('a message through %s', (kind) => {
     expect(failure.retryAfterMs).toBeUndefined();
   });
 
-  it('that came too often may work after the wait', async () => {
-    answer = { status: 429, headers: { 'Retry-After': '31' } };
+  it.each([429, 503])('that asks with %i to wait has not arrived', async (status) => {
+    answer = { status, headers: { 'Retry-After': '31' } };
     const wanted = { retryable: true, retryAfterMs: 31_000, mayHaveArrived: false };
     expect(await failureOf(at(kind))).toMatchObject(wanted);
   });
