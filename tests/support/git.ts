@@ -150,6 +150,16 @@ export async function plantFolders({ git: run, path }: TestRepository): Promise<
   await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'folders', tree));
 }
 
+/** Moves main to a commit of 160,000 files of 64 MiB, which are one small object: 10 TiB. */
+export async function plantHugeFiles({ git: run, path }: TestRepository): Promise<void> {
+  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
+  const listOf = (kind: string, id: string) =>
+    Array.from({ length: 400 }, (_, name) => `${kind} ${id}\t${name}\n`).join('');
+  const blob = await feed(path, ['hash-object', '-w', '--stdin'], '\0'.repeat(2 ** 26));
+  const tree = await makeTree(listOf('040000 tree', await makeTree(listOf('100644 blob', blob))));
+  await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'huge files', tree));
+}
+
 /** Points `main` to files of which no file system takes two: a path of 4,247 bytes, and a name of 300. */
 export async function plantUnwritable({ git: run, path }: TestRepository): Promise<void> {
   const makeTree = (entries: string) => feed(path, ['mktree'], entries);
