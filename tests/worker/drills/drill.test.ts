@@ -8,7 +8,7 @@ import { type Database, databaseUnavailable } from '../../../lib/database/databa
 import { checkLedger } from '../../../lib/drills/check-ledger.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { emptyLedger } from '../../support/drills.ts';
-import { plantBomb, plantFolders, plantLongPath } from '../../support/git.ts';
+import { copyRepository, plantBomb, plantFolders, plantLongPath } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { plantStuckFolder } from '../../support/stuck-folder.ts';
 import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
@@ -347,9 +347,30 @@ describe('the budget of drills', () => {
   });
 
   it('starts no drill when it is used up', async () => {
-    await world.backUp();
-    const { stdout } = await drill(['--budget', '3'], endingAt('claim_drill'));
-    expect(stdout).toMatch(/^(?:No restore drill was done|incomplete)/);
+    const other = await copyRepository(world.app, join(world.folder, 'other'));
+    const sources = ['--source', world.app.path, '--source', other.path];
+    const { archives } = world;
+    await callWorker({ databaseUrl: database.url, archives, args: ['run', ...sources] });
+    const { clock, wrap } = endingAt('record_drill');
+    let claims = 0;
+    const { code, stdout } = await drill(['--all', '--budget', '3'], {
+      clock,
+      wrap: (db) => ({
+        ...db,
+        query(statement, values, options) {
+          if (statement.name === 'claim_drill') claims++;
+          return wrap(db).query(statement, values, options);
+        },
+      }),
+    });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^proven: local\/\w+, .*\nDrilled 1 repository: 1 proven, 0 failed, 0 incomplete\. The budget is used up; the others come next time\.\n$/,
+      ),
+    });
+    expect(claims).toBe(1);
+    expect(await drills()).toMatchObject([{ outcome: 'proven' }]);
     expect(await leftovers()).toEqual([]);
   });
 
