@@ -42,7 +42,7 @@ export const anomaly: Rule = {
   name: 'anomaly',
   title: 'Something changed at the source that you should look at',
   severity: 'warning',
-  when: 'An anomaly is not confirmed: a rewritten or deleted branch or tag, a repository that shrank or was emptied, or many that are missing at once. An incident for the repositories, and one with the subject `missing`.',
+  when: 'An anomaly is not confirmed: a rewritten or deleted branch or tag, most refs gone, another default branch, a repository that shrank or was emptied, or many that are missing at once. An incident for the repositories, and one with the subject `missing`.',
   advice:
     'Look at what changed on the page of the repository. If it was intended, confirm it there or with `npm run worker -- anomalies confirm`; if not, restore the version before.',
   resolved: 'Every change is confirmed.',
