@@ -99,6 +99,25 @@ it('names the first 20 of many, and counts all', async () => {
   ]);
 });
 
+it('sees that a small file took the place of a large one', async () => {
+  await world.backUp();
+  const bytes = async () =>
+    (await world.app.git('ls-tree', '-l', 'HEAD'))
+      .split('\n')
+      .reduce((sum, line) => sum + Number(/ (\d+)\t/.exec(line)?.[1]), 0);
+  const before = await bytes();
+  await world.app.commit({ noise: 'small' }, 'smaller');
+  const after = await bytes();
+  await world.backUp();
+  expect(await seen()).toMatchObject([
+    {
+      ...{ version: 2, kind: 'shrunk' },
+      before: { 'bytes of files': `${before}` },
+      after: { 'bytes of files': `${after}` },
+    },
+  ]);
+});
+
 it('sees another default branch', async () => {
   await world.backUp();
   await world.app.git('symbolic-ref', 'HEAD', 'refs/heads/topic');
