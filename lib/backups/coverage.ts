@@ -10,7 +10,7 @@ import { pagination, timestamp } from './shapes.ts';
 
 const gap = z.enum(coverageGaps).meta({
   description:
-    'excluded: by a pattern. disabled: by the git host. invalid_name: it reaches neither a file nor git. destination: archives are pushed there. suspended: an account on which the app may read nothing. lost: it was seen before, and is not now. empty: it has no branch or tag. no_permission: the git host refused the login. failing, never, stale: as in the list of repositories. pending: no run has tried it yet.',
+    'excluded: by a pattern. disabled: by the git host. invalid_name: it reaches neither a file nor git. destination: archives are pushed there. suspended: an account on which the app may read nothing. not_installed: an account to back up that the app is not installed on. lost: it was seen before, and is not now. empty: it has no branch or tag. no_permission: the git host refused the login. failing, never, stale: as in the list of repositories. pending: no run has tried it yet.',
 });
 
 const coverage = z
@@ -20,7 +20,7 @@ const coverage = z
       .nullable()
       .meta({ description: 'The last run that discovered; null if none did.' }),
     seen_at: timestamp.nullable(),
-    seen: z.int().meta({ description: 'What the login could see.' }),
+    seen: z.int().meta({ description: 'How many repositories the login could see.' }),
     backed_up: z.int().meta({ description: 'Of these, those with a good state.' }),
     gaps: z
       .record(z.string(), z.int())

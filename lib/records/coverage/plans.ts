@@ -1,7 +1,8 @@
 /**
  * What a run does with a repository that the login sees: `taken`, it backs it up; `excluded` by a pattern; `disabled`
  * by the git host; `invalid_name`, which reaches neither a file nor git; `destination`, where archives are pushed;
- * `suspended`, an account on which the app may read nothing; `lost`, one that was seen before.
+ * `suspended`, an account on which the app may read nothing; `not_installed`, an account to back up that the app is not
+ * installed on; `lost`, one that was seen before.
  */
 export const coveragePlans = [
   'taken',
@@ -10,6 +11,7 @@ export const coveragePlans = [
   'invalid_name',
   'destination',
   'suspended',
+  'not_installed',
   'lost',
 ] as const;
 export type CoveragePlan = (typeof coveragePlans)[number];

@@ -47,7 +47,7 @@ const coverage: Statement = {
     SELECT ${jsonObject(`
         SELECT (SELECT max(run_id) FROM seen) AS run_id,
           (SELECT ${iso('max(seen_at)')} FROM seen) AS seen_at,
-          (SELECT count(*) FROM seen WHERE plan <> 'lost') AS seen,
+          (SELECT count(*) FROM seen WHERE plan NOT IN ('lost', 'suspended', 'not_installed')) AS seen,
           (SELECT count(*) FROM seen WHERE gap IS NULL) AS backed_up,
           (SELECT coalesce(json_object_agg(gap, number ORDER BY gap), '{}') FROM (
             SELECT gap, count(*) AS number FROM seen WHERE gap IS NOT NULL GROUP BY gap

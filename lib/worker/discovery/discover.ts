@@ -67,20 +67,14 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
   };
   const listing =
     tokens.discovery === 'auto'
-      ? listByInstallations(clientFor('organization'))
+      ? listByInstallations(clientFor('organization'), config)
       : listByAccounts(clientFor, config);
-  const { repositories, warnings, suspended } = await listing.catch(async (error: unknown) => {
+  const { repositories, notes, unread } = await listing.catch(async (error: unknown) => {
     if (error instanceof NothingListed) await tellAllMissing(options);
     throw error;
   });
-  for (const warning of warnings) await note('warn', warning);
-  for (const account of suspended) {
-    options.unread?.({
-      name: `${account}/*`,
-      plan: 'suspended',
-      reason: 'the app is suspended there',
-    });
-  }
+  for (const { level, text } of notes) await note(level, text);
+  for (const account of unread) options.unread?.(account);
 
   const found = new Map<string, Source>();
   for (const listed of repositories) {

@@ -2,6 +2,7 @@ import { RequestError } from '@octokit/request-error';
 import * as z from 'zod';
 import type { GitHostConfig } from '../../config/git-host.ts';
 import { AppError } from '../../errors.ts';
+import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { listInstallations } from '../git-host/account.ts';
 import type { GitHostClient } from '../git-host/client.ts';
@@ -9,13 +10,15 @@ import { listPages } from '../git-host/list-pages.ts';
 import type { SourceUse } from '../logins/token-source.ts';
 import { hostRepository, type ListedRepository } from './host-repository.ts';
 
-/** The repositories found, and warnings. */
+/** The repositories found, and what to say of the others. */
 export interface Listing {
   repositories: ListedRepository[];
-  warnings: string[];
-  /** Accounts on which the app is installed but may read nothing. */
-  suspended: string[];
+  notes: { level: 'info' | 'warn'; text: string }[];
+  /** Accounts whose repositories are not found. */
+  unread: Omit<SeenRepository, 'facts'>[];
 }
+
+type Accounts = Pick<GitHostConfig, 'ORG_ACCOUNT' | 'PROJECT_ACCOUNT'>;
 
 /**
  * The git host lists no repository at all. It is taken for a mistake and not for a deletion of everything, so the run
@@ -37,7 +40,10 @@ const hint = 'install it on each account to back up, or set GIT_DISCOVERY=accoun
  * The repositories of every account that the app is installed on (GIT_DISCOVERY auto). Throws NothingListed if
  * there is none; also RequestError, ZodError.
  */
-export async function listByInstallations(client: GitHostClient): Promise<Listing> {
+export async function listByInstallations(
+  client: GitHostClient,
+  { ORG_ACCOUNT, PROJECT_ACCOUNT }: Accounts,
+): Promise<Listing> {
   const installations = await listInstallations(client);
   if (installations.length === 0) {
     throw new NothingListed(`the app is not installed on any accessible account: ${hint}`);
@@ -47,18 +53,26 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
       'the app is suspended on all accounts on which it is installed: unsuspend it there, or set GIT_DISCOVERY=accounts',
     );
   }
-  const listing: Listing = { repositories: [], warnings: [], suspended: [] };
-  for (const { id, account, isSuspended } of installations) {
+  const listing: Listing = { repositories: [], notes: [], unread: [] };
+  for (const { id, account, selection, isSuspended } of installations) {
+    const name = cleanText(account, 100);
     if (isSuspended) {
-      listing.suspended.push(cleanText(account, 100));
-      listing.warnings.push(
-        `the app is suspended on ${cleanText(account, 100)}: its repositories cannot be read`,
-      );
+      leaveOut(listing, name, 'suspended');
       continue;
+    }
+    if (selection === 'selected') {
+      const text = `only the repositories of ${name} that were chosen for the app are seen`;
+      listing.notes.push({ level: 'info', text });
     }
     const route = 'GET /user/installations/{installation_id}/repositories';
     const pages = listPages(client, route, { installation_id: id }, installationPage);
     for await (const { repositories } of pages) add(listing, repositories, 'organization');
+  }
+  const installed = new Set(installations.map(({ account }) => account.toLowerCase()));
+  for (const account of [ORG_ACCOUNT, PROJECT_ACCOUNT]) {
+    if (account === undefined || installed.has(account.toLowerCase())) continue;
+    installed.add(account.toLowerCase());
+    leaveOut(listing, account, 'not_installed');
   }
   if (listing.repositories.length > 0) return listing;
   throw new NothingListed(
@@ -72,9 +86,9 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
  */
 export async function listByAccounts(
   clientFor: (use: SourceUse) => GitHostClient,
-  { ORG_ACCOUNT, PROJECT_ACCOUNT }: Pick<GitHostConfig, 'ORG_ACCOUNT' | 'PROJECT_ACCOUNT'>,
+  { ORG_ACCOUNT, PROJECT_ACCOUNT }: Accounts,
 ): Promise<Listing> {
-  const listing: Listing = { repositories: [], warnings: [], suspended: [] };
+  const listing: Listing = { repositories: [], notes: [], unread: [] };
   // First, so that private repositories are read with a token that can see them.
   const visible = { visibility: 'private', affiliation: 'owner,collaborator,organization_member' };
   const ownPages = listPages(clientFor('private'), 'GET /user/repos', visible, repositoryList);
@@ -109,6 +123,17 @@ async function accountList(client: GitHostClient, account: string, variable: str
     const message = `${variable} is ${account}, which does not exist on the git host`;
     throw new AppError('NOT_FOUND', message);
   }
+}
+
+function leaveOut(
+  { notes, unread }: Listing,
+  account: string,
+  plan: 'suspended' | 'not_installed',
+): void {
+  const reason = `the app is ${plan === 'suspended' ? 'suspended' : 'not installed'}`;
+  const text = `${reason} on ${account}: its repositories cannot be read`;
+  notes.push({ level: 'warn', text });
+  unread.push({ name: `${account}/*`, plan, reason: `${reason} there` });
 }
 
 function add(

@@ -36,6 +36,7 @@ const logsOf = async (name: string) =>
        AND run_id = (SELECT max(id) FROM backup_runs) ORDER BY id`,
     )
   ).map(({ message }) => message);
+const planned = () => rowsOf(database.db, 'SELECT name, plan FROM coverage ORDER BY name');
 const unlist = (name: string) => {
   for (const installation of bench.host.state.installations) {
     installation.repositories = installation.repositories.filter((it) => it !== name);
@@ -276,6 +277,9 @@ it.each([
       error_message: 'its name on the git host is not valid',
     },
   ]);
+  expect(await planned()).toEqual(
+    expect.arrayContaining([{ name: bad[0]?.repo_full_name, plan: 'invalid_name' }]),
+  );
   expect(bench.http.requests.every(({ path }) => path.startsWith('/team/sound.git/'))).toBe(true);
 });
 
@@ -287,6 +291,50 @@ it('reports that an account has suspended the app, and continues with the others
   const { code, stderr } = await run();
   expect(code).toBe(0);
   expect(stderr).toContain('warn: the app is suspended on quiet: its repositories cannot be read');
+  expect(await planned()).toEqual([
+    { name: 'quiet/*', plan: 'suspended' },
+    { name: 'team/sound', plan: 'taken' },
+  ]);
+});
+
+it('reports an account to back up that the app is not installed on, once, and not the others', async () => {
+  const env = { ORG_ACCOUNT: 'Team', PROJECT_ACCOUNT: 'elsewhere' };
+  const { code, stderr } = await bench.run({ databaseUrl: database.url, env });
+  expect(code).toBe(0);
+  expect(stderr.match(/warn: the app is not installed on .*/g)).toEqual([
+    'warn: the app is not installed on elsewhere: its repositories cannot be read',
+  ]);
+  const recorded = [
+    { name: 'elsewhere/*', plan: 'not_installed' },
+    { name: 'team/sound', plan: 'taken' },
+  ];
+  expect(await planned()).toEqual(recorded);
+  const twice = { ORG_ACCOUNT: 'elsewhere', PROJECT_ACCOUNT: 'Elsewhere' };
+  const again = await bench.run({ databaseUrl: database.url, env: twice });
+  expect(again.stderr.match(/warn: the app is not installed on /g)).toHaveLength(1);
+  expect(await planned()).toEqual(recorded);
+});
+
+it('says of which account only chosen repositories are seen', async () => {
+  await bench.add({ fullName: 'other/all' });
+  for (const installation of bench.host.state.installations) {
+    installation.selection = installation.account === 'team' ? 'selected' : 'all';
+  }
+  const { stderr } = await run();
+  expect(stderr.match(/only the repositories of .*/g)).toEqual([
+    'only the repositories of team that were chosen for the app are seen',
+  ]);
+});
+
+it('records that it leaves out the repository that archives are pushed to', async () => {
+  await bench.add({ fullName: 'team/backups', private: true });
+  await bench.logIn('token', 'github:destination');
+  const env = { BACKUP_REPO_PATH: `${bench.host.url}/team/backups.git` };
+  expect((await bench.run({ databaseUrl: database.url, env })).code).toBe(0);
+  expect(await planned()).toEqual([
+    { name: 'team/backups', plan: 'destination' },
+    { name: 'team/sound', plan: 'taken' },
+  ]);
 });
 
 it('does not take a repository over http for whole when it is shallow, at first or later', async () => {

@@ -16,6 +16,7 @@ const words: Record<Gap, string> = {
   invalid_name: 'its name is not valid',
   destination: 'archives are pushed there',
   suspended: 'the app is suspended there',
+  not_installed: 'the app is not installed there',
   lost: 'lost at its source',
   empty: 'empty',
   no_permission: 'no permission',
