@@ -258,7 +258,7 @@ export const repositoryDetails = z
         z.object({
           what: z.enum(losses).meta({
             description:
-              'everything: it has no backup. lfs: files of which the archive has pointers alone. submodules: repositories of which it names commits alone. issues, wiki, discussions: the git host has them, and no archive holds them. only_here: versions that are in no store, nor pushed.',
+              'everything: it has no backup. lfs: files of which the archive has pointers alone. submodules: repositories of which it names commits alone. issues, wiki, discussions: the git host has them, and no archive holds them. releases: there are tags, so the git host may have notes and files of releases, which no archive holds. only_here: versions that are in no store, nor pushed.',
           }),
           detail: z.string().meta({
             description:

@@ -147,6 +147,28 @@ describe('what would be lost', () => {
     expect(await lost()).toEqual([]);
   });
 
+  it('may be releases where the archive of a repository of a git host has tags', async () => {
+    await result('team/app');
+    await made(1);
+    const ref = (repository: string, name: string) =>
+      sql(
+        database.db,
+        `INSERT INTO archive_refs (repo_full_name, name, object_id, from_version)
+         VALUES ($1, $2, repeat('a', 40), 1)`,
+        [repository, name],
+      );
+    await ref('team/app', 'refs/heads/main');
+    await ref('team/app', 'refs/tags0/v1');
+    await ref('team/other', 'refs/tags/v1');
+    await recordCoverage(database.db, run, [seen('team/app')]);
+    const rest = [{ what: 'only_here', detail: '1' }];
+    expect(await lost()).toEqual(rest);
+    await ref('team/app', 'refs/tags/v1');
+    expect(await lost()).toEqual([{ what: 'releases', detail: '' }, ...rest]);
+    await sql(database.db, 'DELETE FROM coverage');
+    expect(await lost()).toEqual(rest);
+  });
+
   it('is everything of a repository without a backup', async () => {
     await result('team/app', { status: 'failed' });
     expect(await lost()).toEqual([{ what: 'everything', detail: '' }]);

@@ -3,7 +3,7 @@ import { cutTextSql } from '../../text/cut-text.ts';
 /**
  * What would be lost with the source tonight, as far as the worker was told: `everything`, it has no backup; `lfs`,
  * files of which the archive has pointers alone; `submodules`, repositories of which it names commits alone; `issues`, `wiki` and `discussions`, which no archive holds;
- * `only_here`, versions that are in no store, nor pushed.
+ * `releases`, which a git host may have wherever there are tags, and does not list; `only_here`, versions that are in no store, nor pushed.
  */
 export const losses = [
   'everything',
@@ -12,10 +12,13 @@ export const losses = [
   'issues',
   'wiki',
   'discussions',
+  'releases',
   'only_here',
 ] as const;
 
 const MAX_LENGTH = 500;
+/** Follows every name of a tag in the order of bytes. */
+const AFTER_TAGS = 'refs/tags0';
 
 /** SQL for a JSON array of the losses of a row `repository` with the columns of `withStates`. */
 export const wouldLose = `(
@@ -29,7 +32,7 @@ export const wouldLose = `(
     WHERE result.repo_full_name = repository.repo_full_name AND status IN ('completed', 'success')
     ORDER BY result.created_at DESC, result.id DESC LIMIT 1
   ), made AS (
-    SELECT version FROM archive_versions AS made
+    SELECT repo_full_name, version FROM archive_versions AS made
     WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
     ORDER BY made.version DESC LIMIT 1
   ), stored AS (
@@ -44,6 +47,10 @@ export const wouldLose = `(
       WHERE (facts->>'has_issues')::boolean AND coalesce(facts->>'open_issues', '1') <> '0'
     UNION ALL SELECT 'wiki', '' FROM fact WHERE (facts->>'has_wiki')::boolean
     UNION ALL SELECT 'discussions', '' FROM fact WHERE (facts->>'has_discussions')::boolean
+    UNION ALL SELECT 'releases', '' FROM fact, made WHERE EXISTS (
+      SELECT FROM archive_refs AS tag WHERE tag.repo_full_name = made.repo_full_name
+        AND tag.name COLLATE "C" > 'refs/tags/' AND tag.name COLLATE "C" < '${AFTER_TAGS}'
+    )
     UNION ALL SELECT 'only_here', made.version::text FROM made, stored
       WHERE made.version > stored.version
         AND NOT (repository.state = 'good' AND coalesce((SELECT (facts->>'pushed')::boolean FROM fact), false))

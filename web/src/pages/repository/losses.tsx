@@ -16,8 +16,7 @@ export function RepositoryLosses({ losses }: { losses: readonly Loss[] }) {
         ))}
       </List>
       <Text size="sm" mt="xs">
-        As far as the git host and the worker know. The host does not say whether there are
-        releases: their tags are in the archive, their notes and files are not.
+        As far as the git host and the worker know.
       </Text>
     </Alert>
   );
@@ -38,6 +37,8 @@ function describe({ what, detail }: Loss): string {
       return 'Its wiki, if it has pages.';
     case 'discussions':
       return 'Its discussions.';
+    case 'releases':
+      return 'The notes and files of its releases, if it has any; their tags are in the archive.';
     case 'only_here':
       return `Nothing with the source, but version ${detail} is only on the machine of the worker.`;
   }
