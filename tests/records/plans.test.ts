@@ -88,7 +88,9 @@ beforeAll(async () => {
      UNION ALL SELECT 'owner/repo-7', 'refs/pull/' || lpad(n::text, 5, '0'), md5(n::text), 20, NULL
      FROM generate_series(0, 19998, 2) AS n
      UNION ALL SELECT 'owner/repo-' || n % 250, 'refs/heads/' || n, md5(n::text), 1, NULL
-     FROM generate_series(0, 29999) AS n WHERE n % 250 <> 7`,
+     FROM generate_series(0, 29999) AS n WHERE n % 250 <> 7
+     UNION ALL SELECT 'owner/repo-9', 'refs/tags/' || n, md5(n::text), 1, NULL
+     FROM generate_series(1, 10000) AS n`,
   );
   await sql(
     database.db,
@@ -181,9 +183,18 @@ describe.each([
       (db) => readRepository(db, 'OWNER/repo-7', states),
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
-        coverage: 1,
+        ...{ coverage: 1, archive_refs: 0 },
         restore_drills: DRILLS_OF_EACH,
         // With its last archive.
+        backup_results: 5 + 160,
+      },
+    ],
+    [
+      'a repository with many tags',
+      (db) => readRepository(db, 'OWNER/repo-9', states),
+      {
+        ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
+        ...{ coverage: 1, archive_refs: 1, restore_drills: DRILLS_OF_EACH },
         backup_results: 5 + 160,
       },
     ],
