@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PROOF_DAYS } from '../records/drills/states.ts';
+import { MAX_MOST_NEEDED, PROOF_DAYS } from '../records/drills/states.ts';
 import { MAX_WORST } from '../records/overview.ts';
 import {
   bytes,
@@ -27,7 +27,23 @@ const stateCounts = z
   })
   .meta({ id: 'StateCounts', description: 'How many repositories are in each state.' });
 
-const proofCounts = z
+const neededProof = z
+  .object({
+    full_name: z.string(),
+    state: z.enum(['failing', 'never', 'overdue', 'proven']).meta({
+      description: 'As they are counted in Proofs.',
+    }),
+    proven_at: timestamp.nullable().meta({ description: 'When it was last proven restorable.' }),
+    storage: z.string().nullable().meta({
+      description: 'Where that drill restored from, as in RestoreDrill.',
+    }),
+    failed_at: timestamp.nullable().meta({
+      description: 'When the drill failed; null if none has, or one has proven it since.',
+    }),
+  })
+  .meta({ id: 'NeededProof', description: 'How a repository stands with restore drills.' });
+
+const proofs = z
   .object({
     proven: repositories.meta({
       description: `Proven restorable by a restore drill in the last ${PROOF_DAYS} days, and none failed since.`,
@@ -38,9 +54,12 @@ const proofCounts = z
     never: repositories.meta({ description: 'Never proven, and none failed.' }),
     failing: repositories.meta({ description: 'A drill failed, and none has proven it since.' }),
     oldest_at: timestamp.nullable().meta({ description: 'The oldest of the last proofs.' }),
+    most_needed: z.array(neededProof).meta({
+      description: `Up to ${MAX_MOST_NEEDED} repositories that need a proof most: those of which a drill failed first, then those never proven, then those whose proof is oldest.`,
+    }),
   })
   .meta({
-    id: 'ProofCounts',
+    id: 'Proofs',
     description: 'How many repositories are proven restorable; each counts once.',
   });
 
@@ -60,7 +79,7 @@ export const overview = z
     worst: z.array(trackedRepository).meta({
       description: `Up to ${MAX_WORST} repositories that are not good, in the order of order=worst.`,
     }),
-    proofs: proofCounts,
+    proofs,
     failed_drills: z.array(failedDrill).meta({
       description: `Up to ${MAX_WORST} of the repositories that proofs.failing counts, by name.`,
     }),

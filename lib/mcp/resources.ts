@@ -10,7 +10,7 @@ export const resources: readonly Resource[] = [
     name: 'system health state',
     title: 'System health',
     description:
-      'Whether the database, the archive storage and the service API answer, as returned by get_system_health.',
+      'Whether the database, the archive storage and the service API answer, the repositories by state, which of them restore drills have proven restorable, and the open incidents, as returned by get_system_health.',
     read: async (deps, signal) =>
       getSystemHealth.handler({}, deps, { signal, maxChars: MAX_ANSWER_CHARS }),
   },

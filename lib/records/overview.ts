@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../database/database.ts';
 import { cutTextSql } from '../text/cut-text.ts';
 import { standingFailures } from './drills/newest-drill.ts';
-import { proofCounts } from './drills/states.ts';
+import { MAX_MOST_NEEDED, mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { archiveBytes } from './repositories/archive-bytes.ts';
 import {
@@ -24,7 +24,8 @@ const MAX_REASON_LENGTH = 1_000;
 const overview: Statement = {
   name: 'overview',
   text: `WITH ${knownRepositories},
-    failures AS MATERIALIZED (${standingFailures(JUDGED_AT)})
+    failures AS MATERIALIZED (${standingFailures(JUDGED_AT)}),
+    proof_states AS MATERIALIZED (${proofStates('known', JUDGED_AT, JUDGED_AT, 'failures')})
     SELECT ${jsonObject(`
       SELECT
         (SELECT row_to_json(item) FROM (
@@ -37,7 +38,8 @@ const overview: Statement = {
           ) AS repository ORDER BY ${worstFirst}
         ) AS item) AS worst,
         (SELECT row_to_json(item) FROM (
-          ${proofCounts('known', JUDGED_AT, JUDGED_AT, 'failures')}
+          SELECT counts.*, ${mostNeededProofs('proof_states', MAX_MOST_NEEDED)} AS most_needed
+          FROM (${proofCounts('proof_states')}) AS counts
         ) AS item) AS proofs,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT repo_full_name AS full_name, ${iso('failure.started_at')} AS at, failure.storage, failure.version,

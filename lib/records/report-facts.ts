@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
-import type { ProofCounts } from './drills/count-proofs.ts';
-import { proofCounts } from './drills/states.ts';
+import type { Proofs } from './drills/read-proofs.ts';
+import { mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
 import { runStatus } from './runs/runs.ts';
@@ -74,8 +74,8 @@ export interface SummaryFacts extends SumFigures {
   failing: { repository: string; failures: number; error_message: string }[];
   largest: { repository: string; size_bytes: number; last_backed_up: string }[];
   repositories: number;
-  /** How many of them a restore drill has proven restorable. */
-  proofs: Pick<ProofCounts, 'proven' | 'overdue' | 'never' | 'failing'>;
+  /** How many of them a restore drill has proven restorable, and those that need a proof most. */
+  proofs: Proofs;
   /** The total size of the newest archives of all repositories. */
   stored_bytes: number;
 }
@@ -156,6 +156,9 @@ const summaryOf = (name: string, end: string): Statement => ({
   name,
   text: `WITH ${newestResults},
     span AS (SELECT "end" - interval '${reportLimits.days} days' AS "start", "end" FROM (${end}) AS it),
+    proof_states AS MATERIALIZED (
+      ${proofStates('newest', '(SELECT "end" FROM span)', '(SELECT greatest("end", now()) FROM span)')}
+    ),
     run AS (
       SELECT run.id, run.started_at, run.status, ${counts}, duration_ms, ${sizeOfRun} AS size_bytes
       FROM backup_runs AS run, span
@@ -189,7 +192,8 @@ const summaryOf = (name: string, end: string): Statement => ({
         ) AS item) AS largest,
         (SELECT count(*) FROM newest) AS repositories,
         (SELECT row_to_json(item) FROM (
-          ${proofCounts('newest', 'span."end"', 'greatest(span."end", now())')}
+          SELECT counts.*, ${mostNeededProofs('proof_states', reportLimits.repositories)} AS most_needed
+          FROM (${proofCounts('proof_states')}) AS counts
         ) AS item) AS proofs,
         (SELECT coalesce(sum(archive_size_bytes), 0) FROM newest) AS stored_bytes
       FROM span, (SELECT ${sums} FROM run) AS total`)} AS item`,

@@ -11,8 +11,8 @@ import type {
   log,
   metricsHistory,
   pageOf,
-  proofCounts,
   recordedFix,
+  restoreProofs,
   result,
   run,
   runRequest,
@@ -28,7 +28,7 @@ export type DashboardSummary = z.infer<typeof dashboardSummary>;
 export type MetricsHistory = z.infer<typeof metricsHistory>;
 export type FailureFacts = z.infer<typeof failureFacts>;
 export type StateCounts = z.infer<typeof stateCounts>;
-export type ProofCounts = z.infer<typeof proofCounts>;
+export type RestoreProofs = z.infer<typeof restoreProofs>;
 export type RunRequest = z.infer<typeof runRequest>;
 export type RecordedFix = z.infer<typeof recordedFix>;
 
@@ -114,8 +114,8 @@ export interface BackupSource {
   countStates(signal: AbortSignal): Promise<StateCounts | null>;
   /** The newest open incidents, at most 20. Never throws: null if unknown. */
   readIncidents(signal: AbortSignal): Promise<OpenIncident[] | null>;
-  /** How many repositories restore drills have proven. Never throws: null if unknown. */
-  countProofs(signal: AbortSignal): Promise<ProofCounts | null>;
+  /** How many repositories restore drills have proven, and which need it most. Never throws: null if unknown. */
+  readProofs(signal: AbortSignal): Promise<RestoreProofs | null>;
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
   /** The recorded archive of `owner/name`; null if there is none. */

@@ -6,7 +6,7 @@ import type { Database } from '../database/database.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { readDashboardStats } from '../records/dashboard-stats.ts';
-import { countProofs } from '../records/drills/count-proofs.ts';
+import { readProofs } from '../records/drills/read-proofs.ts';
 import { recordFix } from '../records/fixes.ts';
 import { selectLogs } from '../records/logs/filtered.ts';
 import { type Page, type PageRequest, paginationOf } from '../records/page.ts';
@@ -114,9 +114,9 @@ export function createDatabaseSource({
         return null;
       }
     },
-    async countProofs() {
+    async readProofs() {
       try {
-        return await countProofs(given, judging().now, COUNTED_WITHIN_MS);
+        return await readProofs(given, judging().now, COUNTED_WITHIN_MS);
       } catch (error) {
         log.warn('the restore drills cannot be read', { error });
         return null;

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
+import { fitItems, restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
 import { cursorParameter, integerWithDefault } from './input.ts';
 import {
   dashboardSummary,
   metricsHistory,
   openIncidents,
-  proofCounts,
+  restoreProofs,
   stateCounts,
 } from './shapes.ts';
 import { readTool } from './tool.ts';
@@ -21,7 +21,7 @@ export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, gone at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. incidents are the open ones, newest first, at most 20: what somebody was or will be told, such as a failed run, a login that is refused, or a store that is away; with what to do (advice) and up to 10 of the repositories that each concerns.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, gone at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, newest first, at most 20: what somebody was or will be told, such as a failed run, a login that is refused, or a store that is away; with what to do (advice) and up to 10 of the repositories that each concerns.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -38,32 +38,36 @@ export const getSystemHealth = readTool({
     status: z.enum(['HEALTHY', 'DEGRADED', 'UNHEALTHY']),
     repositories: stateCounts.nullable(),
     incidents: openIncidents,
-    restore_proofs: proofCounts.nullable(),
+    restore_proofs: restoreProofs.nullable(),
     message: z.string().optional(),
   }),
-  async handler(_input, { backups, system }, { signal }) {
+  async handler(_input, { backups, system }, { signal, maxChars }) {
     const [database, storage, backend_api] = await Promise.all([
       backups.checkDatabase(signal),
       system.checkStorage(),
       system.checkBackend(signal),
     ]);
     const isConnected = database.status === 'connected';
-    const [repositories, restore_proofs, incidents] = isConnected
+    const [repositories, proofs, incidents] = isConnected
       ? await Promise.all([
           backups.countStates(signal),
-          backups.countProofs(signal),
+          backups.readProofs(signal),
           backups.readIncidents(signal),
         ])
       : [null, null, null];
     const isWhole = storage.total_disk_bytes !== null && backend_api.status === 'ok';
     const reachable = isWhole ? ('HEALTHY' as const) : ('DEGRADED' as const);
+    const restore_proofs = proofs && {
+      ...proofs,
+      most_needed: fitItems(proofs.most_needed, maxChars / 4),
+    };
     return {
       database,
       storage,
       backend_api,
       status: isConnected ? reachable : ('UNHEALTHY' as const),
       repositories,
-      incidents,
+      incidents: incidents && fitItems(incidents, maxChars / 2),
       restore_proofs,
       ...(backend_api.url === '' ? { message: NO_SERVER } : {}),
     };

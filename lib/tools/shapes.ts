@@ -73,13 +73,22 @@ export const trackedRepository = z.object({
     .optional(),
 });
 
-/** How many repositories a restore drill has proven restorable. */
-export const proofCounts = z.object({
+/** How many repositories a restore drill has proven restorable, and which need a proof most. */
+export const restoreProofs = z.object({
   proven: integer,
   overdue: integer,
   never: integer,
   failing: integer,
   oldest_at: text.nullable(),
+  most_needed: z.array(
+    z.object({
+      full_name: text,
+      state: text,
+      proven_at: text.nullable(),
+      storage: text.nullable(),
+      failed_at: text.nullable(),
+    }),
+  ),
 });
 
 /** The tracked repositories, in total and in each state. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { countProofs } from '../../lib/records/drills/count-proofs.ts';
 import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
+import { readProofs } from '../../lib/records/drills/read-proofs.ts';
 import { recordDrill } from '../../lib/records/drills/record.ts';
 import { createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
@@ -88,7 +88,7 @@ it('does not count a drill of a clock that was ahead', async () => {
   expect(await read('/api/overview')).toMatchObject({
     proofs: { proven: 0, overdue: 0, never: 0, failing: 2 },
   });
-  expect(await countProofs(database.db, new Date(NOW).toISOString(), 5_000)).toMatchObject({
+  expect(await readProofs(database.db, new Date(NOW).toISOString(), 5_000)).toMatchObject({
     ...{ proven: 0, never: 0, failing: 2 },
   });
 });

@@ -39,7 +39,7 @@ describe('GET /api/overview', () => {
     expect(await read()).toEqual({
       repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
       worst: [],
-      proofs: { proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null },
+      proofs: { proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null, most_needed: [] },
       failed_drills: [],
       current_archive_bytes: 0,
       last_good_run: null,

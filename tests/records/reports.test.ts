@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordDrill } from '../../lib/records/drills/record.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../lib/records/report-facts.ts';
 import { addReport, findReport, listReports, recordDelivery } from '../../lib/records/reports.ts';
 import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { someDrill } from '../support/drills.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 // Reports over each driver: their types differ, and so do their servers.
@@ -71,9 +73,19 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
       duration_ms: 3_000_000_000,
       size_bytes: 3_000_000_000,
     };
+    await insertResult(db, run, 'a/d', { status: 'completed' });
+    for (const drill of [
+      { repository: 'a/b', startedAt: '2026-03-01T05:00:00.000Z', storage: 's3://b/git' },
+      {
+        ...{ repository: 'a/c', startedAt: '2026-03-02T06:00:00.000Z' },
+        ...{ outcome: 'failed' as const, reason: 'CORRUPT' },
+      },
+    ]) {
+      await recordDrill(db, someDrill(drill), null);
+    }
     const facts = await readRunFacts(db, run);
-    expect(facts).toMatchObject({ run: figures, results_count: 2, history: [figures] });
-    expect(facts?.results.map(({ repository }) => repository)).toEqual(['a/c', 'a/b']);
+    expect(facts).toMatchObject({ run: figures, results_count: 3, history: [figures] });
+    expect(facts?.results.map(({ repository }) => repository)).toEqual(['a/c', 'a/b', 'a/d']);
     expect(await readRunHistory(db, run)).toMatchObject([figures]);
     expect(await readSummaryFacts(db, summary)).toMatchObject({
       runs: 1,
@@ -81,8 +93,21 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
       days: [{ date: '2026-03-02', size_bytes: 3_000_000_000 }],
       failing: [{ repository: 'a/c', failures: 1, error_message: '' }],
       largest: [{ repository: 'a/b', size_bytes: 3_000_000_000 }],
-      repositories: 2,
-      proofs: { proven: 0, overdue: 0, never: 2, failing: 0 },
+      repositories: 3,
+      proofs: {
+        ...{ proven: 1, overdue: 0, never: 1, failing: 1 },
+        most_needed: [
+          {
+            ...{ full_name: 'a/c', state: 'failing', proven_at: null, storage: null },
+            failed_at: '2026-03-02T06:00:00.000000Z',
+          },
+          { full_name: 'a/d', state: 'never', proven_at: null, storage: null, failed_at: null },
+          {
+            ...{ full_name: 'a/b', state: 'proven', storage: 's3://b/git', failed_at: null },
+            proven_at: '2026-03-01T05:00:00.000000Z',
+          },
+        ],
+      },
       stored_bytes: 3_000_000_000,
     });
     expect(await readSummaryFacts(db, { now: NOW, runId: run + 1 })).toBeNull();

@@ -1,9 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import { recordDrill } from '../../lib/records/drills/record.ts';
+import { createSystemFacts } from '../../lib/tools/system.ts';
 import { everySource, setUpSource } from '../support/backup-sources.ts';
-import { insertFix, insertResult, insertRun } from '../support/records.ts';
+import { silentLog } from '../support/databases.ts';
+import { emptyLedger, someDrill } from '../support/drills.ts';
+import { insert, insertFix, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, faultOf } from '../support/tools.ts';
 
 // One contract for both data sources: the same rows give the same answers of the tools.
+
+const system = createSystemFacts({
+  archivePath: '/nowhere',
+  findBackend: async () => null,
+  fetch,
+  log: silentLog,
+});
 
 describe.each(everySource)('from %s', (_name, open) => {
   const source = setUpSource(open);
@@ -237,6 +248,76 @@ describe.each(everySource)('from %s', (_name, open) => {
       id: latest,
       fixes: [{ id: fix }],
     });
+  });
+
+  it('get_system_health answers which repositories need a proof most, and the open incidents', async () => {
+    await emptyLedger(source.db);
+    const run = await insertRun(source.db);
+    for (const name of ['o/never', 'o/fresh', 'o/broken', 'o/old']) {
+      await insertResult(source.db, run, name, { created_at: '2026-03-01T00:00:00Z' });
+    }
+    for (const drill of [
+      { repository: 'o/broken', startedAt: '2026-02-20T01:00:00.000Z' },
+      { repository: 'O/Fresh', startedAt: '2026-02-28T01:00:00.000Z', storage: 's3://b/git' },
+      { repository: 'o/old', startedAt: '2026-01-01T01:00:00.000Z' },
+      {
+        ...{ repository: 'o/broken', startedAt: '2026-03-01T01:00:00.000Z' },
+        ...{ outcome: 'failed' as const, reason: 'CORRUPT' },
+      },
+    ]) {
+      await recordDrill(source.db, someDrill(drill), null);
+    }
+    for (const incident of [
+      { rule: 'drill_failed', subject: '', summary: 'a drill failed' },
+      { rule: 'run_failed', subject: '', resolved_at: '2026-03-02T00:00:00Z' },
+    ]) {
+      await insert(source.db, 'incidents', { ...incident, opened_at: '2026-03-01T02:00:00Z' });
+    }
+    await sql(
+      source.db,
+      `INSERT INTO incident_repositories (incident_id, repository_name, reason, since)
+       SELECT id, 'o/broken', 'CORRUPT', opened_at FROM incidents WHERE rule = 'drill_failed'`,
+    );
+    const proof = { storage: 'folder', failed_at: null };
+    expect(await answerOf({ ...source.deps, system }, 'get_system_health')).toMatchObject({
+      restore_proofs: {
+        ...{ proven: 1, overdue: 1, never: 1, failing: 1 },
+        oldest_at: '2026-01-01T01:00:00.000000Z',
+        most_needed: [
+          {
+            ...{ full_name: 'o/broken', state: 'failing', storage: 'folder' },
+            proven_at: '2026-02-20T01:00:00.000000Z',
+            failed_at: '2026-03-01T01:00:00.000000Z',
+          },
+          { ...proof, full_name: 'o/never', state: 'never', proven_at: null, storage: null },
+          {
+            ...{ ...proof, full_name: 'o/old', state: 'overdue' },
+            proven_at: '2026-01-01T01:00:00.000000Z',
+          },
+          {
+            ...{ ...proof, full_name: 'o/fresh', state: 'proven', storage: 's3://b/git' },
+            proven_at: '2026-02-28T01:00:00.000000Z',
+          },
+        ],
+      },
+      incidents: [
+        {
+          ...{ rule: 'drill_failed', summary: 'a drill failed', acknowledged: false },
+          opened_at: '2026-03-01T02:00:00.000000Z',
+          ...{ repository_count: 1, repositories: ['o/broken'] },
+        },
+      ],
+    });
+  });
+
+  it('get_system_health names at most ten repositories that need a proof', async () => {
+    const run = await insertRun(source.db);
+    for (let n = 10; n <= 21; n++) await insertResult(source.db, run, `many/${n}`);
+    const { restore_proofs } = await answerOf({ ...source.deps, system }, 'get_system_health');
+    const { most_needed } = restore_proofs as { most_needed: { full_name: string }[] };
+    expect(most_needed.map(({ full_name }) => full_name)).toEqual(
+      Array.from({ length: 10 }, (_, n) => `many/${n + 10}`),
+    );
   });
 
   it('the database answers, with its latency', async () => {

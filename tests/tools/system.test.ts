@@ -62,7 +62,10 @@ describe('get_system_health', () => {
       status: 'HEALTHY',
       repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
       incidents: [],
-      restore_proofs: { proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null },
+      restore_proofs: {
+        ...{ proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null },
+        most_needed: [],
+      },
     });
   });
 

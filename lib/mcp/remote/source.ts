@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { fixLimits } from '../../records/fixes.ts';
 import type { BackupSource, RunFix } from '../../tools/backup-source.ts';
-import { dashboardSummary, openIncidents, proofCounts, stateCounts } from '../../tools/shapes.ts';
+import { dashboardSummary, openIncidents, restoreProofs, stateCounts } from '../../tools/shapes.ts';
 import { createRemoteApi } from './api.ts';
 import { hasFailed, readRemoteErrorLogs, readRemoteFailure } from './failure.ts';
 import { remoteRepositories } from './lists.ts';
@@ -40,7 +40,7 @@ const incidentsPage = z.object({
   ),
 });
 /** A service API of an earlier release lacks them. */
-const overviewProofs = z.object({ proofs: proofCounts.optional() });
+const overviewProofs = z.object({ proofs: restoreProofs.optional() });
 
 const FIXES_NOTE =
   'Read through the service API, which returns only the fixes of the latest run: the fixes of this run are not known.';
@@ -118,7 +118,7 @@ export function createRemoteSource({
         repositories: repositories.slice(0, MAX_NAMED_IN_SHORT).map(({ name }) => name),
       }));
     },
-    async countProofs(signal) {
+    async readProofs(signal) {
       const overview = await readOrNull(
         'the restore drills',
         '/api/overview',

@@ -1,3 +1,5 @@
+import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
+import type { NeededProof } from '../../records/drills/read-proofs.ts';
 import { PROOF_DAYS } from '../../records/drills/states.ts';
 import type { SummaryFacts } from '../../records/report-facts.ts';
 import { quote, table } from '../../text/markdown.ts';
@@ -55,6 +57,8 @@ export function describeSummary(facts: SummaryFacts): Content {
             ]),
             'No repository failed.',
           ),
+          '## Restore proofs',
+          ...describeEachProof(facts),
           '## Largest archives',
           table(
             ['Repository', 'Size', 'Backed up'],
@@ -74,4 +78,21 @@ export function describeSummary(facts: SummaryFacts): Content {
 function describeProofs({ proofs, repositories }: SummaryFacts): string {
   const { proven, never, failing } = proofs;
   return `Proven restorable within ${PROOF_DAYS} days: ${proven} of ${repositories} (never: ${never}, restore drill failed: ${failing})`;
+}
+
+/** Those that need a proof most, and how many more there are. */
+function describeEachProof({ proofs: { most_needed: shown }, repositories }: SummaryFacts) {
+  const rows = shown.map((proof) => [quote(proof.full_name), describeProof(proof)]);
+  const more = repositories - shown.length;
+  return [
+    table(['Repository', 'Restore proof'], rows, 'No repository is tracked.'),
+    ...(more > 0 ? [`Not shown: ${more} more.`] : []),
+  ];
+}
+
+function describeProof({ proven_at, storage, failed_at }: NeededProof): string {
+  const place = storage === FOLDER_STORAGE ? 'the archive folder' : quote(storage ?? '');
+  const proof = proven_at === null ? null : `proven on ${moment(proven_at)} from ${place}`;
+  if (failed_at === null) return proof ?? 'never';
+  return `failed on ${moment(failed_at)}${proof === null ? '' : `, last ${proof}`}`;
 }

@@ -22,24 +22,41 @@ export const proofColumns = (now: string) => `
     now,
   )}) AS last) AS last_drill`;
 
+/** Repositories that are listed, those that need a proof most. */
+export const MAX_MOST_NEEDED = 10;
+
 /**
- * SQL for a row that counts the repositories of a CTE by their proofs, each once, at the time `now`. Drills of later
- * than `until` do not count. `failures` are those that stand, for a statement that has read them already.
+ * SQL for how each repository of a CTE stands at the time `now`: when and from where it was last proven, and when the
+ * drill failed that still counts. Drills of later than `until` do not count. `failures` are those that stand, for a
+ * statement that has read them already.
  */
-export const proofCounts = (
+export const proofStates = (
   source: string,
   now: string,
   until = now,
   failures = `(${standingFailures(until)})`,
 ) => `
-  SELECT count(*) FILTER (WHERE NOT failed AND proven_at >= ${now} - interval '${PROOF_DAYS} days') AS proven,
-    count(*) FILTER (WHERE NOT failed AND proven_at < ${now} - interval '${PROOF_DAYS} days') AS overdue,
-    count(*) FILTER (WHERE NOT failed AND proven_at IS NULL) AS never,
-    count(*) FILTER (WHERE failed) AS failing,
-    ${iso('min(proven_at)')} AS oldest_at
-  FROM (
-    SELECT proof.started_at AS proven_at, failure.id IS NOT NULL AS failed
-    FROM ${source} AS repository
-    LEFT JOIN LATERAL (${lastProof('drill.started_at', until)}) AS proof ON true
-    LEFT JOIN ${failures} AS failure ON failure.key = lower(repository.repo_full_name)
-  ) AS tracked`;
+  SELECT repository.repo_full_name, proof.proven_at, proof.storage, failure.started_at AS failed_at,
+    CASE WHEN failure.id IS NOT NULL THEN 'failing'
+      WHEN proven_at IS NULL THEN 'never'
+      WHEN proven_at < ${now} - interval '${PROOF_DAYS} days' THEN 'overdue'
+      ELSE 'proven' END AS state
+  FROM ${source} AS repository
+  LEFT JOIN LATERAL (${lastProof('drill.started_at AS proven_at, drill.storage', until)}) AS proof ON true
+  LEFT JOIN ${failures} AS failure ON failure.key = lower(repository.repo_full_name)`;
+
+/** SQL for a row that counts the rows of `proofStates`. */
+export const proofCounts = (states: string) => `
+  SELECT ${['proven', 'overdue', 'never', 'failing']
+    .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
+    .join(', ')}, ${iso('min(proven_at)')} AS oldest_at
+  FROM ${states}`;
+
+/** SQL for those of `proofStates` that need a proof most, as JSON: the failed first, the never proven, the oldest proof. */
+export const mostNeededProofs = (states: string, limit: number) => `
+  (SELECT coalesce(json_agg(item), '[]') FROM (
+    SELECT repo_full_name AS full_name, state, ${iso('proven_at')} AS proven_at, storage,
+      ${iso('failed_at')} AS failed_at
+    FROM ${states} ORDER BY state = 'failing' DESC, ${states}.proven_at NULLS FIRST, lower(repo_full_name), repo_full_name
+    LIMIT ${limit}
+  ) AS item)`;

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { recordDrill } from '../../../lib/records/drills/record.ts';
 import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { TEST_SECRET } from '../../support/deps.ts';
+import { emptyLedger, someDrill } from '../../support/drills.ts';
 import {
   createObservatoryClient,
   type ObservatoryClient,
@@ -27,6 +29,7 @@ afterAll(() => database.close());
 beforeEach(async () => {
   await empty(database.db);
   await sql(database.db, 'TRUNCATE reports');
+  await emptyLedger(database.db);
   client = createObservatoryClient({ db: database.db });
 });
 
@@ -160,6 +163,46 @@ describe('executive_summary', () => {
     expect(content_markdown).toContain('| `acme/site` | 1 | `could not resolve host` |');
     expect(content_markdown).toContain('| `acme/tools` | 3.0 MiB | 2026-03-02 05:00 UTC |');
     expect(content_html.match(/<rect /g)).toHaveLength(2);
+  });
+
+  it('says of each repository when and from where it was proven restorable, those that need it most first', async () => {
+    const run = await insertRun(database.db, { started_at: '2026-03-02T05:00:00Z' });
+    for (const name of ['acme/s3', 'acme/broken', 'acme/bad|name', 'acme/folder', 'acme/lost']) {
+      await insertResult(database.db, run, name);
+    }
+    const failed = { outcome: 'failed', reason: 'CORRUPT' } as const;
+    for (const drill of [
+      { repository: 'acme/s3', storage: 's3://b/git', startedAt: '2026-03-01T10:00:00.000Z' },
+      { repository: 'acme/folder', startedAt: '2026-02-01T10:00:00.000Z' },
+      { repository: 'acme/lost', startedAt: '2026-02-02T10:00:00.000Z' },
+      { repository: 'acme/lost', startedAt: '2026-02-03T10:00:00.000Z', ...failed },
+      { repository: 'acme/broken', startedAt: '2026-03-02T10:00:00.000Z', ...failed },
+    ]) {
+      await recordDrill(database.db, someDrill(drill), null);
+    }
+    const { content_markdown, content_html } = await make('executive_summary');
+    expect(content_markdown).toContain(
+      '- Proven restorable within 30 days: 1 of 5 (never: 1, restore drill failed: 2)',
+    );
+    expect(content_markdown).toContain(
+      [
+        '## Restore proofs\n\n| Repository | Restore proof |\n| --- | --- |',
+        '| `acme/broken` | failed on 2026-03-02 10:00 UTC |',
+        '| `acme/lost` | failed on 2026-02-03 10:00 UTC, last proven on 2026-02-02 10:00 UTC from the archive folder |',
+        '| `acme/bad\\|name` | never |',
+        '| `acme/folder` | proven on 2026-02-01 10:00 UTC from the archive folder |',
+        '| `acme/s3` | proven on 2026-03-01 10:00 UTC from `s3://b/git` |\n\n## Largest archives',
+      ].join('\n'),
+    );
+    expect(content_html).toContain('<td><code>acme/bad|name</code></td>\n<td>never</td>');
+  });
+
+  it('names twenty repositories that need a proof, and says how many more there are', async () => {
+    const run = await insertRun(database.db, { started_at: '2026-03-02T05:00:00Z' });
+    for (let n = 10; n <= 32; n++) await insertResult(database.db, run, `acme/${n}`);
+    const { content_markdown } = await make('executive_summary');
+    expect(content_markdown.match(/ \| never \|/g)).toHaveLength(20);
+    expect(content_markdown).toContain('| `acme/29` | never |\n\nNot shown: 3 more.\n\n');
   });
 
   it('ends with a run if one is given', async () => {
