@@ -1,11 +1,11 @@
 import { cp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readTips } from '../../lib/archives/chain/read-manifests.ts';
 import { formatManifest, hashText, parseManifest } from '../../lib/archives/manifest.ts';
 import { openArchive } from '../../lib/archives/open-archive.ts';
-import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
-import { createChain, flipByte, type TestChain } from '../support/chains.ts';
+import { type ArchiveFolder, anyCall, sha256 } from '../support/archives.ts';
+import { flipByte, type TestChain, useChain } from '../support/chains.ts';
 import type { TestRepository } from '../support/git.ts';
 import { git } from '../support/git.ts';
 
@@ -17,10 +17,7 @@ let archives: ArchiveFolder;
 let app: TestRepository;
 let chain: TestChain;
 
-beforeEach(async () => {
-  archives = await createArchiveFolder();
-  app = await archives.repository('app');
-  chain = createChain(archives.root, NAME, app);
+const world = useChain(NAME, async ({ app, chain }) => {
   await app.commit({ 'a.txt': 'one' });
   await app.git('branch', 'topic');
   await chain.version();
@@ -33,7 +30,9 @@ beforeEach(async () => {
   await app.commit({ 'b.txt': 'three' });
   await chain.version();
 });
-afterEach(() => archives.remove());
+beforeEach(() => {
+  ({ archives, app, chain } = world);
+});
 
 const inRoot = (name: string) => join(archives.root, name);
 const verify = (name = 'team/app') => archives.reader().verify(name, anyCall);

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../lib/errors.ts';
 import { parseWorkerCommand } from '../../lib/worker/command-line.ts';
-import { type ArchiveFolder, createArchiveFolder, makeTarball } from '../support/archives.ts';
-import { createChain, flipByte, type TestChain } from '../support/chains.ts';
+import { type ArchiveFolder, makeTarball } from '../support/archives.ts';
+import { flipByte, type TestChain, useChain } from '../support/chains.ts';
 import { git, plantUnwritable, type TestRepository } from '../support/git.ts';
 import { runScript } from '../support/script.ts';
 import { removeStuckFolder } from '../support/stuck-folder.ts';
@@ -130,10 +130,7 @@ describe('without a database', () => {
   let app: TestRepository;
   let chain: TestChain;
 
-  beforeEach(async () => {
-    archives = await createArchiveFolder();
-    app = await archives.repository('app');
-    chain = createChain(archives.root, 'team__app.bundle', app);
+  const world = useChain('team__app.bundle', async ({ archives, app, chain }) => {
     for (const text of ['one', 'two']) {
       await app.commit({ 'a.txt': text });
       await chain.version();
@@ -145,9 +142,11 @@ describe('without a database', () => {
     await archives.bundle('team__old.1.bundle', old);
     await archives.write('team__old.1.bundle.json', '{}');
   });
+  beforeEach(() => {
+    ({ archives, app, chain } = world);
+  });
   afterEach(async () => {
     await removeStuckFolder(archives.outside);
-    await archives.remove();
   });
 
   const call = (...args: string[]) =>

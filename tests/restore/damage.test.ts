@@ -1,10 +1,10 @@
 import { cp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { formatManifest, hashText, parseManifest } from '../../lib/archives/manifest.ts';
 import { restoreVersion } from '../../lib/restore/restore.ts';
-import { type ArchiveFolder, createArchiveFolder, sha256 } from '../support/archives.ts';
-import { createChain, flipByte, type TestChain } from '../support/chains.ts';
+import { type ArchiveFolder, sha256 } from '../support/archives.ts';
+import { flipByte, type TestChain, useChain } from '../support/chains.ts';
 import { createTestClock } from '../support/clock.ts';
 import { git, type TestRepository } from '../support/git.ts';
 
@@ -16,17 +16,16 @@ let app: TestRepository;
 let chain: TestChain;
 let target: string;
 
-beforeEach(async () => {
-  archives = await createArchiveFolder();
-  app = await archives.repository('app');
-  chain = createChain(archives.root, NAME, app);
+const world = useChain(NAME, async ({ app, chain }) => {
   for (const text of ['one', 'two', 'three']) {
     await app.commit({ 'a.txt': text });
     await chain.version();
   }
+});
+beforeEach(() => {
+  ({ archives, app, chain } = world);
   target = join(archives.outside, 'restored', 'app');
 });
-afterEach(() => archives.remove());
 
 const inRoot = (name: string) => join(archives.root, name);
 const manifestOf = (version: number) => inRoot(`team__app.versions/${version}.json`);

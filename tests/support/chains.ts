@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import {
   formatManifest,
   hashText,
@@ -12,8 +13,9 @@ import {
   type VersionManifest,
 } from '../../lib/archives/manifest.ts';
 import type { Increment, VersionEntry } from '../../lib/archives/note.ts';
-import { sha256 } from './archives.ts';
+import { type ArchiveFolder, createArchiveFolder, sha256 } from './archives.ts';
 import type { TestRepository } from './git.ts';
+import { latest } from './hooks.ts';
 
 const execute = promisify(execFile);
 const DAY_MS = 24 * 60 * 60_000;
@@ -32,6 +34,8 @@ export interface TestChain {
   /** The note as it is now. */
   note: Note;
   writeNote(note?: object): Promise<void>;
+  /** Goes on with a copy of the archive and of its repository. */
+  continueIn(root: string, from: TestRepository): TestChain;
 }
 
 interface Note {
@@ -42,12 +46,28 @@ interface Note {
   versions: VersionEntry[];
 }
 
+/** What a chain knows of its archive. */
+interface ChainState {
+  kept: Map<string, string>;
+  known: Set<string>;
+  note: Note;
+  before: Refs;
+}
+
+const nothingYet = (): ChainState => ({
+  ...{ kept: new Map(), known: new Set(), before: {} },
+  note: { version: 2, archive_sha256: '', increments: [], versions: [] },
+});
+
 /** Begins the archive `name` of a repository in the folder `root`. The first version is of 1 March 2026, at noon. */
-export function createChain(root: string, name: string, from: TestRepository): TestChain {
-  const kept = new Map<string, string>();
-  const known = new Set<string>();
-  let note: Note = { version: 2, archive_sha256: '', increments: [], versions: [] };
-  let before: Refs = {};
+export function createChain(
+  root: string,
+  name: string,
+  from: TestRepository,
+  state = nothingYet(),
+): TestChain {
+  const { kept, known } = state;
+  let { note, before } = state;
 
   /** A bundle of these refs, with only what the known objects lack. */
   async function bundle(refs: Refs, headBranch: string | null, without: ReadonlySet<string>) {
@@ -144,6 +164,8 @@ export function createChain(root: string, name: string, from: TestRepository): T
       await chain.writeNote();
       return refs;
     },
+    continueIn: (root, from) =>
+      createChain(root, name, from, structuredClone({ kept, known, note, before })),
     async pack() {
       const { refs, headBranch } = await readRefs();
       const bytes = await bundle({ ...Object.fromEntries(kept), ...refs }, headBranch, new Set());
@@ -161,6 +183,37 @@ export function createChain(root: string, name: string, from: TestRepository): T
     },
   };
   return chain;
+}
+
+/** A repository `app` and its archive. */
+export interface ChainedApp {
+  archives: ArchiveFolder;
+  app: TestRepository;
+  chain: TestChain;
+}
+
+/** Gives each test of a file a copy of what `fill` makes once. */
+export function useChain(name: string, fill: (made: ChainedApp) => Promise<void>): ChainedApp {
+  let first: ChainedApp;
+  let current: ChainedApp;
+  beforeAll(async () => {
+    const archives = await createArchiveFolder();
+    const app = await archives.repository('app');
+    first = { archives, app, chain: createChain(archives.root, name, app) };
+    await fill(first);
+  });
+  afterAll(() => first.archives.remove());
+  beforeEach(async () => {
+    const archives = await createArchiveFolder();
+    for (const part of ['root', 'outside'] as const) {
+      const options = { recursive: true, preserveTimestamps: true };
+      await cp(first.archives[part], archives[part], options);
+    }
+    const app = await archives.repository('app');
+    current = { archives, app, chain: first.chain.continueIn(archives.root, app) };
+  });
+  afterEach(() => current.archives.remove());
+  return latest(() => current);
 }
 
 /** Changes one byte in the middle of a file. */
