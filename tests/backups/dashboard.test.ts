@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { type Client, createClient } from '../support/client.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import {
   empty,
   insertLog,
@@ -11,14 +11,12 @@ import {
   sql,
 } from '../support/records.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
   client = createClient({ db: database.db });
 });
-afterAll(() => database.close());
 beforeEach(() => empty(database.db));
 
 const DAY_MS = 86_400_000;

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, createClient } from '../support/client.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { ADA, observatoryEnvironment, signToken } from '../support/observatory-client.ts';
 import { empty, insertFix, insertRun } from '../support/records.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
   client = createClient({ db: database.db, environment: observatoryEnvironment });
 });
-afterAll(() => database.close());
 beforeEach(() => empty(database.db));
 
 const asAda = async () => ({

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
 import { type Client, createClient } from '../support/client.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { insertLog, insertResult, insertRun, insertSnapshot } from '../support/records.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
   client = createClient({ db: database.db });
   const run = await insertRun(database.db);
   await insertResult(database.db, run, 'owner/repo');
   await insertLog(database.db, { run_id: run });
   await insertSnapshot(database.db, { run_id: run });
 });
-afterAll(() => database.close());
 
 /** Values that are no integer: 400 wherever one is asked for. */
 const notIntegers = [

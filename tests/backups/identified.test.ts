@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
 import { type Client, createClient } from '../support/client.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { withSecret } from '../support/deps.ts';
 import { openDownDatabase } from '../support/down-database.ts';
+import { useDatabase } from '../support/hooks.ts';
 import {
   ADA,
   createObservatoryClient,
@@ -19,11 +19,7 @@ const routes = backupsEndpoints
   .filter(({ access }) => access === 'identified')
   .map(({ method, path }) => [method.toUpperCase(), path.replace(/:(\w+)/g, '1')] as const);
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
+const database = useDatabase();
 
 const start = (environment: Record<string, string> = open) =>
   createClient({ db: database.db, environment });

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, createClient } from '../support/client.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, insertLog, insertRun, insertSnapshot } from '../support/records.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
   client = createClient({ db: database.db });
 });
-afterAll(() => database.close());
 beforeEach(() => empty(database.db));
 
 const bodyOf = async (path: string) => (await client.get(path)).body;

@@ -1,21 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { ADA, observatoryEnvironment, signToken } from '../support/observatory-client.ts';
 import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: Client;
 let run: number;
 
 beforeAll(async () => {
-  database = await createPostgres();
   client = createClient({ db: database.db, environment: observatoryEnvironment });
 });
-afterAll(() => database.close());
 beforeEach(async () => {
   await empty(database.db);
   run = await insertRun(database.db, { status: 'running' });

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createBackupsApp } from '../../lib/backups/app.ts';
 import { startStaleRunSweep, sweep } from '../../lib/backups/runs/stale-run-sweep.ts';
 import { type Client, createClient } from '../support/client.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, type TestDepsOptions, withSecret } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { startAlertReceiver } from '../support/incidents.ts';
 import { empty, insertRun, sql } from '../support/records.ts';
 
@@ -11,12 +11,8 @@ const PATH = '/api/cron/sweep-stale-runs';
 const MINUTE_MS = 60_000;
 const CRON_SECRET = 'a-secret-of-the-cron-of-tests-0123456789';
 
-let database: TestDatabase;
+const database = useDatabase();
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(() => empty(database.db));
 
 /** A client whose database was just used and has one stale run. */

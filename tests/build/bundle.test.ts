@@ -1,20 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { bundleFunction } from '../../scripts/build/bundle.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-beforeAll(async () => {
-  folder = await temporaryFolder();
-});
-afterAll(() => folder.remove());
+const folder = useSharedFolder();
 
 /** Bundles the file `entry.ts` among others; `load` imports the result. */
 async function bundle(name: string, files: Record<string, string>) {
-  const sources = join(folder.path, name, 'lib');
-  const built = join(folder.path, name, 'built');
+  const sources = join(folder, name, 'lib');
+  const built = join(folder, name, 'built');
   await mkdir(sources, { recursive: true });
   await mkdir(built);
   for (const [path, text] of Object.entries(files)) await writeFile(join(sources, path), text);
@@ -54,7 +50,7 @@ it('writes a source map that names the source and leaves out its text', async ()
 it('fails when an import would be missing where the function runs', async () => {
   const entry = "import { it } from 'nowhere-to-be-found'; export default it;";
   await expect(bundle('missing', { 'entry.ts': entry })).rejects.toThrow(/nowhere-to-be-found/);
-  const file = join(folder.path, 'missing/lib/entry.ts');
+  const file = join(folder, 'missing/lib/entry.ts');
   await writeFile(file, "export { it } from 'elsewhere';");
   await expect(bundleFunction(file, { external: ['elsewhere'] })).rejects.toThrow(
     'has imports that are not bundled: elsewhere',

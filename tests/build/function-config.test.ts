@@ -3,27 +3,27 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { surfaces } from '../../lib/surfaces/surface-paths.ts';
 import { writeBuildOutput } from '../../scripts/build/output.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+
+const folder = useTemporaryFolder();
 
 // A client that leaves a chat ends its turn. The platform tells only a function
 // that asks for it, and may stop such a function: tests/api/observatory.test.ts holds that this one is kept.
 it('asks the platform to tell the observatory, and no other function, of clients that leave', async () => {
-  const folder = await temporaryFolder();
   const bundle = { files: [], metafile: { inputs: {}, outputs: {} } };
-  const page = join(folder.path, 'page');
+  const page = join(folder, 'page');
   await mkdir(page);
   await writeBuildOutput(
-    join(folder.path, 'output'),
+    join(folder, 'output'),
     page,
     surfaces.map((surface) => ({ surface, bundle })),
   );
   const asking = await Promise.all(
     surfaces.map(async ({ name }) => {
-      const file = join(folder.path, 'output/functions', `api/${name}.func`, '.vc-config.json');
+      const file = join(folder, 'output/functions', `api/${name}.func`, '.vc-config.json');
       return [name, JSON.parse(await readFile(file, 'utf8')).supportsCancellation];
     }),
   );
-  await folder.remove();
   expect(Object.fromEntries(asking)).toEqual({
     backups: false,
     live: false,
@@ -33,12 +33,10 @@ it('asks the platform to tell the observatory, and no other function, of clients
 });
 
 it('leaves out the compressed copies of the page, which the platform makes itself', async () => {
-  const folder = await temporaryFolder();
-  const assets = join(folder.path, 'page/assets');
+  const assets = join(folder, 'page/assets');
   await mkdir(assets, { recursive: true });
   for (const name of ['a.js', 'a.js.br', 'a.js.gz']) await writeFile(join(assets, name), name);
-  await writeBuildOutput(join(folder.path, 'output'), join(folder.path, 'page'), []);
-  const written = await readdir(join(folder.path, 'output/static/app/assets'));
-  await folder.remove();
+  await writeBuildOutput(join(folder, 'output'), join(folder, 'page'), []);
+  const written = await readdir(join(folder, 'output/static/app/assets'));
   expect(written).toEqual(['a.js']);
 });

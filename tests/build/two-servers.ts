@@ -3,8 +3,8 @@ import { type BuiltPlatform, startBuiltPlatform } from '../support/built-platfor
 import { chatEnvironment } from '../support/chat.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { temporaryFolder } from '../support/git.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
 import { ADA, observatoryEnvironment } from '../support/observatory-client.ts';
 import { insertLog, insertResult, insertRun, insertSnapshot } from '../support/records.ts';

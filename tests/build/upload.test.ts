@@ -1,27 +1,25 @@
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { hasVercelCli } from '../support/build-output.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
 import { deployToStandIn } from '../support/vercel-deploy.ts';
 
 // What `vercel deploy` sends to the platform of the folder that it is started in.
 
 const project = resolve(import.meta.dirname, '../..');
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+const folder = useTemporaryFolder();
 beforeEach(async () => {
-  folder = await temporaryFolder();
   for (const name of ['.vercelignore', '.gitignore', '.npmrc', 'package.json', 'vercel.json']) {
-    await cp(join(project, name), join(folder.path, name));
+    await cp(join(project, name), join(folder, name));
   }
   const linked = { projectId: 'prj_test', orgId: 'team_test', settings: { framework: null } };
   await put('.vercel/project.json', JSON.stringify(linked));
 });
-afterEach(() => folder.remove());
 
 async function put(path: string, text = 'INTERNAL_SECRET=a-secret-of-tests'): Promise<void> {
-  const file = join(folder.path, path);
+  const file = join(folder, path);
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, text);
 }
@@ -40,7 +38,7 @@ describe.skipIf(!hasVercelCli)('vercel deploy', () => {
     const made = ['web/dist/index.html', 'web/node_modules/a/index.js'];
     const own = ['.env', '.env.local', 'deploy.env', 'other/deploy.env', 'credentials.json'];
     for (const path of [...needed, ...kept, ...own, ...made]) await put(path);
-    expect(await deployToStandIn(folder.path)).toEqual(
+    expect(await deployToStandIn(folder)).toEqual(
       [...needed, '.npmrc', 'package.json', 'vercel.json'].sort(),
     );
   });

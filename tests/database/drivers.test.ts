@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { connect } from '../support/connection.ts';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { createEmbedded, createNeon, createPostgres } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 
 describe.each([
   { driver: 'embedded', create: createEmbedded },
   { driver: 'pg', create: createPostgres },
   { driver: 'neon', create: createNeon },
 ])('the database over $driver', ({ driver, create }) => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase(create);
 
   it('says which driver it is', () => {
     expect(database.db.driver).toBe(driver);
@@ -95,11 +87,7 @@ describe.each([
   { driver: 'pg', create: createPostgres },
   { driver: 'neon', create: createNeon },
 ])('a statement that takes too long over $driver', ({ create }) => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase(create);
 
   it('is given up with SERVICE_UNAVAILABLE', async () => {
     const slow = { text: 'SELECT pg_sleep(20)' };

@@ -1,9 +1,9 @@
-import { cp, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdtemp, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commandsOf, readingOrder } from '../support/documents.ts';
+import { useSharedFolder } from '../support/folders.ts';
 
 // Runs every command of the documents in a copy of the project, as a newcomer would: the README first, then
 // the pages in the order in which it lists them, each in a shell of its own.
@@ -50,13 +50,11 @@ const proofs: Record<string, string[]> = {
   'docs/troubleshooting.md': ['Everything required works.'],
 };
 
-let folder: string;
-let checkout: string;
+const folder = useSharedFolder();
+const checkout = join(folder, 'backup-observatory');
 let server: ReturnType<typeof start>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'documents-'));
-  checkout = join(folder, 'backup-observatory');
   const { stdout } = await execa('git', ['ls-files', '-co', '--exclude-standard'], {
     cwd: project,
   });
@@ -76,7 +74,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.interrupt();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** A command with the port of this test. */

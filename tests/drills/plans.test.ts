@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { claimDrill } from '../../lib/records/drills/due.ts';
 import { readEvidenceDrills, readEvidenceRepositories } from '../../lib/records/drills/evidence.ts';
@@ -7,7 +7,7 @@ import { listDrills } from '../../lib/records/drills/list.ts';
 import { readRecordedVersion } from '../../lib/records/drills/record.ts';
 import { readOverview } from '../../lib/records/overview.ts';
 import { readRepository } from '../../lib/records/repositories/list.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
@@ -15,10 +15,9 @@ import { sql } from '../support/records.ts';
 const REPOSITORIES = 250;
 const DRILLS = 20_000;
 
-let database: TestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await createPostgres();
   const { db } = database;
   await sql(db, "INSERT INTO backup_runs (status) VALUES ('completed')");
   await sql(
@@ -46,7 +45,6 @@ beforeAll(async () => {
   );
   await sql(db, 'VACUUM ANALYZE');
 }, 120_000);
-afterAll(() => database.close());
 
 const now = new Date().toISOString();
 const judging = { now, freshnessHours: 26, scheduleMs: null };

@@ -9,7 +9,7 @@ import {
   createPostgres,
   type TestDatabase,
 } from '../support/databases.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
 import { sql } from '../support/records.ts';
 
 // The migration that adds versions, on a database that was in use before it.
@@ -41,13 +41,13 @@ describe.each([
   { driver: 'neon', create: createNeon },
 ])('a database without versions, migrated over $driver', ({ create }) => {
   let database: TestDatabase;
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  const folder = useSharedFolder();
   let before: unknown[];
 
   beforeAll(async () => {
-    [database, folder] = await Promise.all([create({ migrated: false }), temporaryFolder()]);
+    database = await create({ migrated: false });
     const { db } = database;
-    expect(await migrate(db, await copyEarlier(folder.path))).toBe(EARLIER + 1);
+    expect(await migrate(db, await copyEarlier(folder))).toBe(EARLIER + 1);
     await sql(
       db,
       `INSERT INTO backup_runs (status, heartbeat_at, exclusive_key)
@@ -62,7 +62,7 @@ describe.each([
     before = await sql(db, rows);
     expect(await migrate(db, 'drizzle')).toBeGreaterThan(0);
   });
-  afterAll(() => Promise.all([database.close(), folder.remove()]));
+  afterAll(() => database.close());
 
   it('keeps every row, and says nothing of what they did not know', async () => {
     expect(await sql(database.db, rows)).toEqual(before);

@@ -3,19 +3,17 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { migrate } from '../../lib/database/migrate.ts';
 import { createEmbedded } from '../support/databases.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
 import { sql } from '../support/records.ts';
 
 const EARLIER = 14;
+const folder = useTemporaryFolder();
 
 it('keeps every message of a database without sources, and gives it none', async () => {
-  const [database, folder] = await Promise.all([
-    createEmbedded({ migrated: false }),
-    temporaryFolder(),
-  ]);
+  const database = await createEmbedded({ migrated: false });
   try {
     const { db } = database;
-    const drizzle = join(folder.path, 'drizzle');
+    const drizzle = join(folder, 'drizzle');
     await cp('drizzle', drizzle, { recursive: true });
     // Of a table that was not there yet.
     await rm(join(drizzle, 'functions/restore-drills.sql'));
@@ -35,6 +33,6 @@ it('keeps every message of a database without sources, and gives it none', async
       { content: 'The disk.', sources: [] },
     ]);
   } finally {
-    await Promise.all([database.close(), folder.remove()]);
+    await database.close();
   }
 });

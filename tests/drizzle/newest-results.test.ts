@@ -2,24 +2,22 @@ import type { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newestResults } from '../../lib/records/repos.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 
 // newest_results against the plain query for the same answer, with plain SQL from several connections.
 
-let database: TestDatabase;
+const database = useDatabase();
 let reader: Client;
 let writers: Client[];
 let runId: number;
 
 beforeAll(async () => {
-  database = await createPostgres();
   reader = await connect(database.url);
   writers = await Promise.all(Array.from({ length: 4 }, () => connect(database.url)));
   for (const writer of writers) await writer.query("SET lock_timeout = '5s'");
 });
 afterAll(async () => {
   await Promise.all([reader, ...writers].map((client) => client.end()));
-  await database.close();
 });
 beforeEach(async () => {
   await reader.query('TRUNCATE backup_runs CASCADE');

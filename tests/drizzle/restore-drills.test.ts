@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { connect } from '../support/connection.ts';
-import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
 import { emptyLedger } from '../support/drills.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
 const insert = (name: string, more: Record<string, string> = {}) => {
@@ -22,13 +23,9 @@ interface Row {
 }
 
 describe.each(everyDatabase)('the ledger of drills in %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
 
-  beforeAll(async () => {
-    database = await create();
-  });
   afterEach(() => emptyLedger(database.db));
-  afterAll(() => database.close());
 
   it.each([
     ['a change', "UPDATE restore_drills SET outcome = 'failed', reason = 'no'"],

@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createPostgres } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { countSummaryRows, findWrongFigures, someRows } from '../support/summaries.ts';
 
 /** What a writer may do, in plain SQL. */
@@ -59,12 +60,11 @@ const changes = {
     SELECT 9, 'o/r', count(*) FROM moved`,
 };
 
-let database: TestDatabase;
+const database = useDatabase();
 let writer: Client;
 let reader: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
   writer = await connect(database.url);
   reader = await connect(database.url);
   await writer.query(someRows);
@@ -75,7 +75,6 @@ afterEach(async () => {
 afterAll(async () => {
   await writer.end();
   await reader.end();
-  await database.close();
 });
 
 describe.each([

@@ -1,21 +1,17 @@
 import type { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { findWrongFigures, someRows } from '../support/summaries.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
   client = await connect(database.url);
   await client.query(someRows);
 });
-afterAll(async () => {
-  await client.end();
-  await database.close();
-});
+afterAll(() => client.end());
 
 it.each(['execution_log_counts', 'backup_result_totals', 'newest_results'])(
   'a data-only restore that brings rows of %s along doubles no figure',

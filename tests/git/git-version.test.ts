@@ -1,21 +1,17 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checkGit, parseGitVersion } from '../../lib/git/git-version.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-beforeAll(async () => {
-  folder = await temporaryFolder();
-});
-afterAll(() => folder.remove());
+const folder = useSharedFolder();
 
 /** Checks a git that says this of itself. */
 async function check(said: string): Promise<string> {
-  const git = join(folder.path, 'git');
+  const git = join(folder, 'git');
   await writeFile(git, `#!/bin/sh\necho '${said}'\n`);
   await chmod(git, 0o755);
-  return checkGit({ PATH: folder.path }, new AbortController().signal);
+  return checkGit({ PATH: folder }, new AbortController().signal);
 }
 
 describe('parseGitVersion', () => {
@@ -56,7 +52,7 @@ describe('checkGit', () => {
   });
 
   it('says what to do without git', async () => {
-    const nowhere = { PATH: join(folder.path, 'nowhere') };
+    const nowhere = { PATH: join(folder, 'nowhere') };
     await expect(checkGit(nowhere, new AbortController().signal)).rejects.toThrow(
       'git is not installed, or not on the PATH: install git 2.39.4 or newer',
     );

@@ -1,15 +1,12 @@
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createGit, GitError } from '../../lib/git/git.ts';
-import { createRepository, temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createRepository } from '../support/git.ts';
 
+const folder = useTemporaryFolder();
 const { signal } = new AbortController();
 const environment = { PATH: process.env.PATH, HOME: '/nonexistent' };
 const alias = (command: string) => ['-c', `alias.act=!${command}`, 'act'];
-
-const folders: { remove(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await folder.remove();
-});
 
 it('gets the variables of its user, and none of ours or of another repository', async () => {
   const git = createGit(
@@ -81,9 +78,7 @@ it('fails a stream whose git failed after its last record', async () => {
 
 it('rejects with the reason of its signal', async () => {
   const reason = new Error('stopped');
-  const folder = await temporaryFolder();
-  folders.push(folder);
-  const { path } = await createRepository(folder.path);
+  const { path } = await createRepository(folder);
   const git = createGit(environment, AbortSignal.abort(reason));
   await expect(git.read([`--git-dir=${path}/.git`, 'status'])).rejects.toBe(reason);
 });

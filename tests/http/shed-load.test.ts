@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { errorEnvelope, observatoryError } from '../../lib/http/error-shapes.ts';
 import { createSurface } from '../../lib/http/surface.ts';
 import { createObservatoryApp } from '../../lib/observatory/app.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { observatoryEnvironment } from '../support/observatory-client.ts';
 import { sql } from '../support/records.ts';
 import { checkShape } from '../support/shape.ts';
@@ -13,11 +13,7 @@ import { checkShape } from '../support/shape.ts';
 const CONNECTIONS = 10;
 const MOST = 5;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
+const database = useDatabase();
 
 /** Runs work while all connections are in use and this many queries wait. */
 async function whileWaiting(waiting: number, work: () => Promise<void>): Promise<void> {

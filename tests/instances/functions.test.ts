@@ -8,8 +8,9 @@ import { createHostedMcpApp } from '../../lib/mcp/mcp-function.ts';
 import { createHostedObservatoryApp } from '../../lib/observatory/observatory-function.ts';
 import { waitFor } from '../support/chat.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
+import { silentLog } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
 import { neonUrl, startNeonEndpoint } from '../support/neon-http.ts';
 import { observatoryEnvironment } from '../support/observatory-client.ts';
@@ -18,16 +19,12 @@ import { observatoryEnvironment } from '../support/observatory-client.ts';
 
 const platformContext = Symbol.for('@vercel/request-context');
 
-let database: TestDatabase;
+const database = useDatabase();
 let admin: Client;
 beforeAll(async () => {
-  database = await createPostgres();
   admin = await connect(database.url);
 });
-afterAll(async () => {
-  await admin.end();
-  await database.close();
-});
+afterAll(() => admin.end());
 
 /** What the platform was asked to stay awake for, and has not settled yet. */
 const awakeFor = new Set<Promise<unknown>>();

@@ -3,17 +3,16 @@ import { connect as connectSocket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitFor } from '../support/chat.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { emptyFolder, startIn } from '../support/local-start.ts';
 
 // The end of a server's process on a Postgres of its own: what was begun ends, and nothing stays.
 
-let database: TestDatabase;
+const database = useDatabase();
 let folder: Awaited<ReturnType<typeof emptyFolder>>;
 let server: Awaited<ReturnType<typeof startIn>>;
 beforeAll(async () => {
-  database = await createPostgres();
   folder = await emptyFolder();
   server = await startIn(folder.path, {
     DATABASE_URL: database.url,
@@ -25,7 +24,6 @@ afterAll(async () => {
   server.child.kill('SIGKILL');
   await server.finished;
   await folder.remove();
-  await database.close();
 });
 
 /** A statement of the server waits while `work` runs; the answer to the request that sent it comes after. */

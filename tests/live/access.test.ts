@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { afterEach, describe, expect, it } from 'vitest';
 import { type TestDepsOptions, withSecret } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { type LiveServer, requestOf, startLive } from '../support/live.ts';
 import { connectRaw } from '../support/raw-client.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 const running: LiveServer[] = [];
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
 afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close()));
 });
-afterAll(() => database.close());
 
 async function start(options: TestDepsOptions = {}): Promise<LiveServer> {
   const server = await startLive({ db: database.db, ...options });

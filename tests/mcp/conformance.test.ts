@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { AppError } from '../../lib/errors.ts';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
 import { startBearerProxy } from '../support/bearer-proxy.ts';
+import { useSharedFolder } from '../support/folders.ts';
 import { createTestMcpApp, listenMcp, TEST_TOKEN } from '../support/mcp.ts';
 import { startScript } from '../support/script.ts';
 import { testTool } from '../support/tools.ts';
@@ -82,11 +82,7 @@ const fixtureCatalogue: Catalogue = {
 };
 
 const project = resolve(import.meta.dirname, '../..');
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'conformance-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useSharedFolder();
 
 const conformance = (...args: string[]) =>
   execa('conformance', args, {

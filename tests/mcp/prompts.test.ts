@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { prompts } from '../../lib/mcp/prompts.ts';
 import { resources } from '../../lib/mcp/resources.ts';
 import { createToolDeps } from '../../lib/mcp/tool-deps.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
+const database = useDatabase();
 beforeEach(() => empty(database.db));
 
 const { signal } = new AbortController();

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasMcpToken } from '../../lib/config/features.ts';
 import type { Environment } from '../../lib/config/read.ts';
 import { createHostedObservatoryApp } from '../../lib/observatory/observatory-function.ts';
 import { findSurface } from '../../lib/surfaces/surface-paths.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { openDownDatabase } from '../support/down-database.ts';
+import { useDatabase } from '../support/hooks.ts';
 import {
   ADA,
   createObservatoryClient,
@@ -14,11 +14,7 @@ import {
 } from '../support/observatory-client.ts';
 import { sql } from '../support/records.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
+const database = useDatabase();
 
 const nothing = {
   CREDENTIALS_ENCRYPTION_KEY: undefined,

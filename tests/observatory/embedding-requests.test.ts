@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createPostgresWithVectors } from '../support/embeddings.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { createObservatoryClient, type ObservatoryClient } from '../support/observatory-client.ts';
 import { insertLog, sql } from '../support/records.ts';
 
@@ -11,14 +12,12 @@ const actions = [
   ['/embeddings/prune', undefined],
 ] as const;
 
-let database: TestDatabase;
+const database = useDatabase(createPostgresWithVectors);
 let client: ObservatoryClient;
 
 beforeAll(async () => {
-  database = await createPostgresWithVectors();
   client = createObservatoryClient({ db: database.db });
 });
-afterAll(() => database.close());
 
 describe('requests', () => {
   it.each([...actions, ['/embeddings/status', undefined] as const])(

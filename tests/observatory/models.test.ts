@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Gateway as StandIn, startGateway } from '../support/gateway.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
 import { sql } from '../support/records.ts';
 
 let standIn: StandIn;
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
+const database = useDatabase();
 beforeEach(async () => {
   standIn = await startGateway();
   return () => standIn.close();

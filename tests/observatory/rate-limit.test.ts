@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
+import { useDatabase } from '../support/hooks.ts';
 import {
   ADA,
   createObservatoryClient,
@@ -10,12 +10,10 @@ import {
 } from '../support/observatory-client.ts';
 import { QUICK_COST } from '../support/passwords.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 beforeAll(async () => {
-  database = await createPostgres();
   await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
 });
-afterAll(() => database.close());
 
 const createClient = (environment = {}) =>
   createObservatoryClient({ db: database.db, environment });

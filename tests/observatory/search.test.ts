@@ -1,23 +1,20 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
 import { empty, insertLog, insertResult, insertRun, truncate } from '../support/records.ts';
 import { activateBuiltIn, forgetGenerations, insertAnswer } from '../support/search.ts';
 
 // POST /search as it ships, with a stand-in gateway over HTTP.
 
-let database: TestDatabase;
+const database = useDatabase(createEmbedded);
 let gateway: Gateway;
 
 beforeAll(async () => {
-  database = await createEmbedded();
   gateway = await startGateway();
 });
-afterAll(async () => {
-  await gateway.close();
-  await database.close();
-});
+afterAll(() => gateway.close());
 afterEach(async () => {
   await empty(database.db);
   await truncate(database.db, 'chat_messages, gateway_connections');

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { useDatabase } from '../support/hooks.ts';
 import { createObservatoryClient, type ObservatoryClient } from '../support/observatory-client.ts';
 import { sql } from '../support/records.ts';
 
@@ -7,16 +7,14 @@ const ID = '6f3c2f1e-0c5a-4b7d-9a53-3f1f7f1d2c11';
 const OTHER_ID = '11111111-1111-1111-1111-111111111111';
 const MALFORMED = ['x', '0', '6f3c2f1e', `${ID}0`, '%00', '..', "'; DROP TABLE users; --"];
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: ObservatoryClient;
 /** A request of another user. */
 let asGrace: { token: string };
 
 beforeAll(async () => {
-  database = await createPostgres();
   await sql(database.db, `INSERT INTO users VALUES ('grace', 'x', '2020-01-01')`);
 });
-afterAll(() => database.close());
 beforeEach(async () => {
   await sql(database.db, 'TRUNCATE chat_sessions CASCADE');
   client = createObservatoryClient({ db: database.db });

@@ -2,14 +2,10 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createChain } from '../support/chains.ts';
-import {
-  createRepository,
-  listRefs,
-  type TestRepository,
-  temporaryFolder,
-} from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { createRepository, listRefs, type TestRepository } from '../support/git.ts';
 import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 import { callWorker } from '../support/worker.ts';
@@ -24,7 +20,7 @@ describe.skipIf(!hasChromium)(
   'the pages of repositories (skipped without /usr/bin/chromium)',
   () => {
     const site = usePage();
-    let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+    const folder = useSharedFolder();
     let repository: TestRepository;
 
     const backUp = (...sources: string[]) =>
@@ -35,15 +31,13 @@ describe.skipIf(!hasChromium)(
       });
 
     beforeAll(async () => {
-      folder = await temporaryFolder();
-      repository = await createRepository(join(folder.path, 'widgets'));
+      repository = await createRepository(join(folder, 'widgets'));
       await repository.commit({ 'README.md': HOSTILE, 'src/main.ts': 'export const one = 1;\n' });
       await repository.git('branch', 'other');
       expect((await backUp(repository.path)).code).toBe(0);
       await repository.commit({ 'logo.bin': '\0\u0001', [`x/${HOSTILE.slice(8, 20)}`]: 'text' });
-      expect((await backUp(repository.path, join(folder.path, 'lost'))).code).toBe(1);
+      expect((await backUp(repository.path, join(folder, 'lost'))).code).toBe(1);
     });
-    afterAll(() => folder.remove());
 
     /** The figure that says how large the archive is. */
     const archiveFigure = () =>
@@ -85,10 +79,8 @@ describe.skipIf(!hasChromium)(
       await page.getByText('it is the archive that was recorded').waitFor();
       const command =
         (await page.locator('pre', { hasText: '/local__widgets.bundle' }).textContent()) ?? '';
-      await execute('sh', ['-c', command], { cwd: folder.path });
-      expect(await listRefs(join(folder.path, 'widgets.git'))).toEqual(
-        await listRefs(repository.path),
-      );
+      await execute('sh', ['-c', command], { cwd: folder });
+      expect(await listRefs(join(folder, 'widgets.git'))).toEqual(await listRefs(repository.path));
     });
 
     it('restore and download every file of an archive that others continue', async () => {
@@ -105,7 +97,7 @@ describe.skipIf(!hasChromium)(
       // Where the archives are is known a little later.
       const shown = page.locator('pre', { hasText: '/owner__chain.bundle' });
       const command = (await shown.textContent()) ?? '';
-      const cwd = join(folder.path, 'restored-chain');
+      const cwd = join(folder, 'restored-chain');
       await mkdir(cwd);
       await execute('sh', ['-ec', command], { cwd });
       expect(await listRefs(join(cwd, 'chain.git'))).toEqual(await listRefs(repository.path));

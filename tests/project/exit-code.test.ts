@@ -1,23 +1,21 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { useSharedFolder } from '../support/folders.ts';
 
 // The package that brings Postgres into the tests ends a process with exit code 0, whatever happened.
 
 const project = resolve(import.meta.dirname, '../..');
-let folder: string;
+const folder = useSharedFolder();
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'exit-code-'));
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'));
   await writeFile(
     join(folder, 'vitest.config.mjs'),
     `export default { test: { globalSetup: '${join(project, 'tests/support/shared-postgres.ts')}' } };\n`,
   );
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 it('npm test ends with 1 when a test fails', async () => {
   const text = `import { expect, it } from 'vitest';\nit('is tried', () => expect(1).toBe(2));\n`;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { listFilteredLogs } from '../../lib/records/logs/filtered.ts';
@@ -16,7 +16,8 @@ import {
   readSnapshotOfRun,
 } from '../../lib/records/snapshots.ts';
 import { parseQuery } from '../../lib/search/parse-query.ts';
-import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import {
   empty,
   insertFix,
@@ -37,14 +38,12 @@ const firstPage = { page: 1, limit: 10 };
 const HUGE = '9223372036854775807';
 
 describe.each(everyDatabase)('over %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let db: Database;
 
   beforeAll(async () => {
-    database = await create();
     db = database.db;
   });
-  afterAll(() => database.close());
   beforeEach(() => empty(db));
 
   it('everything answers on an empty database', async () => {

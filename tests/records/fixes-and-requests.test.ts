@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { listFixes } from '../../lib/records/fix-list.ts';
 import { recordFix } from '../../lib/records/fixes.ts';
@@ -7,21 +7,20 @@ import {
   requestRun,
   withdrawRunRequest,
 } from '../../lib/records/runs/run-requests.ts';
-import { createPostgres, everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { empty, insertRun, sql } from '../support/records.ts';
 
 const page = { page: 1, limit: 50 };
 
 describe.each(everyDatabase)('over %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let db: Database;
 
   beforeAll(async () => {
-    database = await create();
     db = database.db;
   });
-  afterAll(() => database.close());
   beforeEach(() => empty(db));
 
   it('fixes are recorded, and listed for a run and for all', async () => {
@@ -65,10 +64,9 @@ describe.each([
   ['the plan for its values', false],
   ['the plan for any values', true],
 ])('%s', (_name, generic) => {
-  let database: TestDatabase;
+  const database = useDatabase();
 
   beforeAll(async () => {
-    database = await createPostgres();
     for (const text of [
       'INSERT INTO backup_runs (id) SELECT generate_series(1, 2000)',
       `INSERT INTO backup_fixes (title, created_at)
@@ -82,7 +80,6 @@ describe.each([
       await sql(database.db, text);
     }
   });
-  afterAll(() => database.close());
 
   const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
     // The total counts the index.

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/logs/live.ts';
-import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, sql } from '../support/records.ts';
 
 const at = (first: number, last = first) => ({ first: BigInt(first), last: BigInt(last) });
 
 describe.each(everyDatabase)('the statements of the live feed on %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
 
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
   beforeEach(() => empty(database.db));
 
   const insertIds = (...ids: number[]) =>

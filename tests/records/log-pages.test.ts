@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type LogFilter, listLogs } from '../../lib/records/logs/list.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 
 // Few distinct moments, so that equal times span many pages; some in hours of their own, one at the very
 // end of an hour, and times that no calendar has.
 beforeAll(async () => {
-  database = await createPostgres();
   await sql(database.db, 'SELECT setseed(0.25)');
   await sql(
     database.db,
@@ -22,7 +21,6 @@ beforeAll(async () => {
   await sql(database.db, 'DELETE FROM execution_logs WHERE id % 7 = 0');
   await sql(database.db, `UPDATE execution_logs SET created_at = '2020-01-01Z' WHERE id % 11 = 0`);
 });
-afterAll(() => database.close());
 
 async function idsInOrder({ level, runId }: LogFilter): Promise<number[]> {
   const rows = await sql<{ id: string }>(

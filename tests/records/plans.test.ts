@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { listAnomalies } from '../../lib/records/anomalies/list.ts';
 import { readCoverage } from '../../lib/records/coverage/read.ts';
@@ -22,7 +22,7 @@ import {
   readLatestSnapshot,
   readSnapshotOfRun,
 } from '../../lib/records/snapshots.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
@@ -38,10 +38,9 @@ const FAILED_DRILLS = 571 + 200 * (1 + 3);
  */
 const DRILLS_OF_EACH = 3 + 3 + 1 + 6;
 
-let database: TestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await createPostgres();
   await sql(
     database.db,
     `INSERT INTO backup_runs (status, started_at, total_repos, successful)
@@ -124,7 +123,6 @@ beforeAll(async () => {
   );
   await sql(database.db, 'VACUUM ANALYZE');
 }, 120_000);
-afterAll(() => database.close());
 
 const page = { page: 1, limit: 50 };
 const lastPage = { page: 4_000, limit: 50 };

@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../lib/records/report-facts.ts';
 import { findReport, listReports } from '../../lib/records/reports.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
 // What the planner of a real Postgres makes of what a report asks, over filled tables.
 
 const ID = '00000000-0000-4000-8000-000000000007';
-let database: TestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await createPostgres();
   await sql(
     database.db,
     `INSERT INTO reports (id, username, report_type, subject, content_markdown, content_html, created_at)
@@ -33,7 +32,6 @@ beforeAll(async () => {
   );
   await sql(database.db, 'VACUUM ANALYZE');
 }, 120_000);
-afterAll(() => database.close());
 
 describe.each([
   ['with the values of the call', false],

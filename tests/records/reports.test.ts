@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordDrill } from '../../lib/records/drills/record.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../lib/records/report-facts.ts';
 import { addReport, findReport, listReports, recordDelivery } from '../../lib/records/reports.ts';
-import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
 import { someDrill } from '../support/drills.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 // Reports over each driver: their types differ, and so do their servers.
@@ -19,12 +20,7 @@ const REPORT = {
 const NOW = Date.parse('2026-03-04T05:06:00Z');
 
 describe.each(everyDatabase)('over %s', (_name, create) => {
-  let database: TestDatabase;
-
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase(create);
 
   it('a report is stored, found, listed and marked as delivered', async () => {
     const { db } = database;

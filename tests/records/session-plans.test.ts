@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { beginTurn, endTurn } from '../../lib/records/chat-turns.ts';
 import { findGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { listMessages, listSessions, readSession } from '../../lib/records/sessions.ts';
 import { findPasswordHash, isUser } from '../../lib/users/users.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
@@ -13,10 +13,9 @@ import { sql } from '../support/records.ts';
 const ID = '00000000-0000-4000-8000-000000000007';
 /** Of another session, since what these statements write stays. */
 const turn = { username: 'user-8', sessionId: ID.replace('7', '8'), requestId: 'r' };
-let database: TestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await createPostgres();
   await sql(
     database.db,
     `INSERT INTO users SELECT 'user-' || n, 'hash' FROM generate_series(1, 20000) n`,
@@ -39,7 +38,6 @@ beforeAll(async () => {
   );
   await sql(database.db, 'VACUUM ANALYZE');
 });
-afterAll(() => database.close());
 
 describe.each([
   ['with the values of the call', false],

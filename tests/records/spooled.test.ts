@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordMissing } from '../../lib/records/recording/anomalies.ts';
 import { recordCoverage } from '../../lib/records/recording/coverage.ts';
 import { finishRun, startRun } from '../../lib/records/recording/runs.ts';
@@ -11,7 +11,8 @@ import {
   deliverResult,
 } from '../../lib/records/recording/spooled.ts';
 import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
-import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty } from '../support/records.ts';
 import { rowsOf } from '../support/worker.ts';
 
@@ -21,12 +22,8 @@ const ending = { status: 'completed', errorMessage: '', counters, totalRepos: 1 
 const staleAfterMs = 60_000;
 
 describe.each(everyDatabase)('a spooled run on %s', (_, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   const rows = (select: string) => rowsOf(database.db, select);
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
 
   it('is one run, whatever is delivered again', async () => {
     await empty(database.db);

@@ -3,20 +3,16 @@ import type { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let other: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
   other = await connect(database.url);
 });
-afterAll(async () => {
-  await other.end();
-  await database.close();
-});
+afterAll(() => other.end());
 beforeEach(() => empty(database.db));
 
 const now = Date.parse('2026-03-01T12:00:00Z');

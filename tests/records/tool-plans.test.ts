@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { listFilteredLogs, selectLogs } from '../../lib/records/logs/filtered.ts';
 import { findRecordedArchive } from '../../lib/records/recorded-archive.ts';
@@ -6,17 +6,16 @@ import { readMetricsHistory } from '../../lib/records/runs/metrics-history.ts';
 import { readErrorLogs, readFailure } from '../../lib/records/runs/run-failures.ts';
 import { requestRun } from '../../lib/records/runs/run-requests.ts';
 import { listRuns, readRunDetails } from '../../lib/records/runs/runs.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
 // The statements behind the tools, as plans.test.ts has those of the service API. One repository has nine
 // tenths of all logs, so that a plan that is good for most repositories may be bad for it.
 
-let database: TestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await createPostgres();
   const statements = [
     `INSERT INTO backup_runs (status, failed, started_at)
      SELECT CASE WHEN n % 1000 = 7 THEN 'failed' ELSE 'completed' END, (n % 1000 = 8)::int,
@@ -37,7 +36,6 @@ beforeAll(async () => {
   ];
   for (const text of statements) await sql(database.db, text);
 }, 120_000);
-afterAll(() => database.close());
 
 const LONG_AGO = '2020-01-01T00:00:00Z';
 /** Later than every log. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { createGatewayCredentials } from '../../lib/gateway/credentials.ts';
 import { readActiveModelId } from '../../lib/records/active-embedding-model.ts';
@@ -24,8 +24,9 @@ import {
   isUser,
   removeUser,
 } from '../../lib/users/users.ts';
-import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
 // What belongs to users, over each driver: their types differ, and so do their servers.
@@ -34,13 +35,11 @@ const ID = '6f3c2f1e-0c5a-4b7d-9a53-3f1f7f1d2c11';
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
 describe.each(everyDatabase)('over %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let db: Database;
   beforeAll(async () => {
-    database = await create();
     db = database.db;
   });
-  afterAll(() => database.close());
 
   it('a user is known by name and since when', async () => {
     await addUser(db, 'ada', 'hash of ada');

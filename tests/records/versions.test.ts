@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { newAnomaly } from '../../lib/records/anomalies/new-anomaly.ts';
 import { readLastDurations } from '../../lib/records/recording/durations.ts';
@@ -10,7 +10,8 @@ import {
   recordVersion,
 } from '../../lib/records/recording/versions.ts';
 import { readVersionRefs } from '../../lib/records/repositories/versions.ts';
-import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, insertResult, insertRun, sql } from '../support/records.ts';
 
 const REPOSITORY = 'acme/app';
@@ -73,14 +74,12 @@ function lostAfter(db: Database, statements: number): Database {
 }
 
 describe.each(everyDatabase)('versions over %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let db: Database;
 
   beforeAll(async () => {
-    database = await create();
     db = database.db;
   });
-  afterAll(() => database.close());
   beforeEach(() => empty(db));
 
   const record = (version: number, since: string | null, refs: Refs) =>

@@ -7,6 +7,7 @@ import { type ErrorCode, errorCodes } from '../../lib/errors.ts';
 import { flipByte } from '../support/chains.ts';
 import { git } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
+import { prepareOnce } from '../support/prepare-once.ts';
 import { storeKinds, useStoreWorld } from '../support/store-world.ts';
 import { refsOf } from '../support/versioned-app.ts';
 
@@ -19,6 +20,15 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   const restore = (...args: string[]) =>
     world.call(['restore', '--from', world.address, ...world.withIdentity, ...args]);
   const pathTo = (name: string) => join(world.elsewhere, name);
+  /** Stores two versions; returns the refs and the time of the first. */
+  const storeTwice = prepareOnce(world, database, async () => {
+    await world.storeFirst();
+    const refs = await refsOf(world.app.path);
+    const [version] = (await world.readNote()).versions;
+    await world.app.commit({ 'b.txt': 'more' });
+    await world.store();
+    return { refs, at: version?.at ?? '' };
+  });
 
   it('restores every version that was stored, with its refs', async () => {
     const history: string[][] = [];
@@ -49,9 +59,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 
   it('lists repositories and versions', async () => {
-    await world.store();
-    await world.app.commit({ 'b.txt': 'more' });
-    await world.store();
+    await storeTwice();
     const encrypted = kind.isEncrypted ? 'yes' : 'no';
     const all = await restore('--list');
     expect(all).toMatchObject({ code: 0, stderr: '' });
@@ -71,7 +79,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 
   it('finds an encrypted archive by its name or by reading all', async () => {
-    await world.store();
+    await world.storeFirst();
     const env = { BACKUP_NAMES_KEY: world.namesKey };
     const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app', '--bare'];
     const quick = await world.call([...args, '--to', 'quick'], { env });
@@ -85,27 +93,16 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 
   it('restores all of a time, each as it was then', async () => {
-    await world.store();
-    const before = await refsOf(world.app.path);
-    const [version] = (await world.readNote()).versions;
-    await world.app.commit({ 'b.txt': 'more' });
-    await world.store();
-    const { code, stdout } = await restore(
-      '--all',
-      '--bare',
-      '--to',
-      'all',
-      '--at',
-      version?.at ?? '',
-    );
+    const { refs, at } = await storeTwice();
+    const { code, stdout } = await restore('--all', '--bare', '--to', 'all', '--at', at);
     expect([code, stdout]).toEqual([
       0,
       expect.stringContaining(`Restored 1 of 1 repositories to ${pathTo('all')}`),
     ]);
-    expect(await refsOf(pathTo('all/local/app'))).toEqual(before);
+    expect(await refsOf(pathTo('all/local/app'))).toEqual(refs);
     await expect(restore('local/app', '--to', 'x', '--at', '2001-01-01')).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: `the store has no version of that time: its oldest is of ${version?.at}`,
+      message: `the store has no version of that time: its oldest is of ${at}`,
     });
     await expect(restore('local/app', '--to', 'x', '--version', '9')).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -114,7 +111,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 
   it('leaves what an earlier --all has restored, and says what is downloaded', async () => {
-    await world.store();
+    await world.storeFirst();
     const all = () => restore('--all', '--bare', '--to', 'all');
     const first = await all();
     expect([first.code, first.stderr]).toEqual([
@@ -130,7 +127,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 
   it('asks for a time where backups began anew with the same numbers', async () => {
-    await world.store();
+    await world.storeFirst();
     const first = await refsOf(world.app.path);
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });
@@ -150,9 +147,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 
   it('names every file that is missing or damaged, and leaves nothing in place', async () => {
-    await world.store();
-    await world.app.commit({ 'b.txt': 'more' });
-    await world.store();
+    await storeTwice();
     const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     expect(objects).toHaveLength(4);
     const [lost, flipped, short] = objects;
@@ -187,11 +182,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 
   it('says that the newest state is damaged, and restores from an older one', async () => {
-    await world.store();
-    const before = await refsOf(world.app.path);
-    const [version] = (await world.readNote()).versions;
-    await world.app.commit({ 'b.txt': 'more' });
-    await world.store();
+    const { refs, at } = await storeTwice();
     const states = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'state');
     await writeFile(states.at(-1)?.path ?? '', 'not what it was');
     const from = ['restore', '--from', world.address, ...world.withIdentity];
@@ -206,13 +197,13 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     expect(all.stderr).toMatch(
       /^local\/app was not restored: .*; --at restores from older states$/m,
     );
-    const older = await world.call([...args, '--bare', '--to', 'x', '--at', version?.at ?? '']);
+    const older = await world.call([...args, '--bare', '--to', 'x', '--at', at]);
     expect(older.stderr).toContain(`left out: ${states.at(-1)?.key}`);
-    expect(await refsOf(pathTo('x'))).toEqual(before);
+    expect(await refsOf(pathTo('x'))).toEqual(refs);
   });
 
   it('restores a version that newer states have pruned, as long as its objects are there', async () => {
-    await world.store();
+    await world.storeFirst();
     const before = await refsOf(world.app.path);
     const [version] = (await world.readNote()).versions;
     await world.loseMachine();
@@ -262,7 +253,7 @@ describe('an encrypted store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
   it('says what is needed without the identity, or with another one', async () => {
-    await world.store();
+    await world.storeFirst();
     const from = ['restore', '--from', world.address];
     const list = await world.call([...from, '--list']);
     expect(list).toMatchObject({
@@ -314,7 +305,7 @@ describe('an encrypted store', () => {
     ['its content', -20, 'it was altered or cut short'],
     ['its header', 60, 'or it was altered'],
   ])('exits with 1 where %s of a state was altered', async (_what, place, reason) => {
-    await world.store();
+    await world.storeFirst();
     const state = (await world.objects()).find(({ parsed }) => parsed?.kind === 'state');
     const bytes = await readFile(state?.path ?? '');
     const at = (bytes.length + place) % bytes.length;
@@ -329,7 +320,7 @@ describe('an encrypted store', () => {
   });
 
   it('removes what a killed restore has left in the folder for temporary files', async () => {
-    await world.store();
+    await world.storeFirst();
     // No process has a number as high.
     const left = join(tmpdir(), `backup-observatory-restore-${hostname()}-4194304-aaaaaa`);
     const others = join(tmpdir(), 'backup-observatory-restore-of-somebody');
@@ -342,7 +333,7 @@ describe('an encrypted store', () => {
   });
 
   it('tells neither names nor content to whoever reads the store', async () => {
-    await world.store();
+    await world.storeFirst();
     for (const { key, path } of await world.objects()) {
       expect(key).not.toContain('app');
       if (key !== 'README.txt')

@@ -1,18 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createGit, GitError } from '../../lib/git/git.ts';
 import { checkOut } from '../../lib/restore/check-out.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
 
-let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'full-disk-'));
-});
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
+const folder = useTemporaryFolder();
 
 it('fails when a file was cut short beside names that the file system does not take', async () => {
   const work = join(folder, 'work');

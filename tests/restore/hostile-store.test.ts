@@ -103,7 +103,7 @@ describe('from an encrypted store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
   it('restores nothing newer that somebody has put there without encryption', async () => {
-    await world.store();
+    await world.storeFirst();
     const before = await refsOf(world.app.path);
     await world.loseMachine();
     await world.app.commit({ 'a.txt': 'of somebody else' });

@@ -124,7 +124,7 @@ describe('several repositories', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
   async function storeFour() {
-    await world.store();
+    await world.storeFirst();
     const object = (await world.objects()).at(-1);
     const archive = join((object?.path ?? '').replace(/\/archives\/.*/, ''), 'archives/local__app');
     for (const name of ['ap1', 'ap2', 'ap3']) {

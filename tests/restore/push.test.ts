@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ArchiveFolder, createArchiveFolder } from '../support/archives.ts';
 import { createChain } from '../support/chains.ts';
-import { git, listRefs, type TestRepository } from '../support/git.ts';
+import { createBare, git, listRefs, type TestRepository } from '../support/git.ts';
 import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
 import { startOnTerminal } from '../support/terminal.ts';
 import { callWorker } from '../support/worker.ts';
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await app.commit({ 'b.txt': 'two' });
   await createChain(archives.root, 'team__app.bundle', app).version();
   remote = join(archives.outside, 'remote.git');
-  await git(archives.outside, 'init', '--quiet', '--bare', '--initial-branch=main', remote);
+  await createBare(remote);
 });
 afterEach(() => archives.remove());
 
@@ -135,7 +135,7 @@ describe('on a host with a login', () => {
     hosted.host.addRepository({ fullName: 'team/new', private: true });
     const bare = join(hosted.folder, 'host/team/new.git');
     await mkdir(bare, { recursive: true });
-    await git(hosted.folder, 'init', '--quiet', '--bare', '--initial-branch=main', bare);
+    await createBare(bare);
     remote = bare;
   });
   afterEach(() => hosted.close());

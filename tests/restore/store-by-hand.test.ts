@@ -53,7 +53,7 @@ describe.each(storeKinds)('%s', (_, { place, isEncrypted }) => {
   }
 
   it.skipIf(!canRun)('is restored by the documented commands', { timeout: 60_000 }, async () => {
-    await world.store();
+    await world.storeFirst();
     await world.forcePush();
     await world.store();
     await world.loseMachine();
@@ -69,7 +69,7 @@ describe.each(storeKinds)('%s', (_, { place, isEncrypted }) => {
   it.skipIf(place !== 'folder' || isEncrypted)(
     'writes nothing where a forged name leads to',
     async () => {
-      await world.store();
+      await world.storeFirst();
       const state = (await world.objects()).find(({ parsed }) => parsed?.kind === 'state');
       const text = await readFile(state?.path ?? '', 'utf8');
       await writeFile(state?.path ?? '', text.replace('"local__app.versions/1', '"../../evil/1'));
@@ -86,7 +86,7 @@ describe('with curl', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
   it('gets an object by the documented command', async () => {
-    await world.store();
+    await world.storeFirst();
     const url = new URL(world.address);
     const endpoint = url.searchParams.get('endpoint') ?? '';
     const get = block('aws-sigv4').replace(
@@ -108,7 +108,7 @@ describe.skipIf(!hasAge)('the README of an encrypted store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
   it('is enough to restore it', async () => {
-    await world.store();
+    await world.storeFirst();
     await world.app.commit({ 'b.txt': 'more' });
     await world.store();
     const objects = await world.objects();

@@ -1,29 +1,20 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readdir } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storeChannel } from '../../lib/alerts/channels/stored-channels.ts';
 import { alertSendingVariables } from '../../lib/config/alerts/channels.ts';
 import { readConfig } from '../../lib/config/read.ts';
 import { addressesAt, SECRETS } from '../support/alert-channels.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 import { runScript } from '../support/script.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
-let folder: string;
-let database: TestDatabase;
+const folder = useSharedFolder();
+const database = useDatabase();
 let server: ScriptedServer;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'alerts-'));
-  database = await createPostgres();
-});
-afterAll(async () => {
-  await database.close();
-  await rm(folder, { recursive: true });
-});
 beforeEach(async () => {
   server = await startScriptedServer(({ path }) => ({ status: path === '/notify/' ? 200 : 204 }));
   await sql(database.db, 'DELETE FROM alert_channels');

@@ -5,27 +5,24 @@ import { type Environment, readConfig } from '../../lib/config/read.ts';
 import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { createSealing } from '../../lib/security/sealing.ts';
 import { beginProgress, endProgress } from '../../scripts/move/progress.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createPostgres } from '../support/databases.ts';
 import { deploymentSecrets, examineWith } from '../support/doctor.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from '../support/neon-http.ts';
 import { ADA } from '../support/observatory-client.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
 import { startUpstashRest } from '../support/upstash-rest.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let neon: NeonEndpoint;
 let neonUrl: string;
 
 beforeAll(async () => {
-  database = await createPostgres();
   neon = await startNeonEndpoint(database.url);
   const { username, password, pathname } = new URL(database.url);
   neonUrl = `postgres://${username}:${password}@${NEON_HOST}${pathname}?sslmode=require`;
 });
-afterAll(async () => {
-  await neon.close();
-  await database.close();
-});
+afterAll(() => neon.close());
 
 const everySurface = ['service API', 'live feed', 'observatory', 'MCP server'];
 

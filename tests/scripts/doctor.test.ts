@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { report as reportShape } from '../../scripts/doctor/report.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { deploymentSecrets, examineWith } from '../support/doctor.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { emptyFolder, startIn } from '../support/local-start.ts';
 import { type RunningScript, runScript } from '../support/script.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
@@ -202,11 +202,7 @@ describe('next to a server', () => {
 });
 
 describe('on this machine', () => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await createPostgres();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase();
   const examineHere = (environment: Record<string, string>) =>
     examineWith({ PORT: '0', DATABASE_URL: database.url, ...environment }, { isHosted: false });
 

@@ -1,15 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createEmbedded, createPostgres } from '../support/databases.ts';
+import { useSharedFolder } from '../support/folders.ts';
 import { runScript } from '../support/script.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'migrate-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useSharedFolder();
 
 const runMigrate = (env: Record<string, string>, args: string[] = []) =>
   runScript('migrate', { args, cwd: folder, env });

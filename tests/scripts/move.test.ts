@@ -1,16 +1,16 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
 import { copyTemplate } from '../support/embedded-templates.ts';
+import { useSharedFolder } from '../support/folders.ts';
 import { insertRun, sql } from '../support/records.ts';
 import { runScript } from '../support/script.ts';
 import { startOnTerminal } from '../support/terminal.ts';
 
-let folder: string;
+const folder = useSharedFolder();
 let target: TestDatabase;
 
 const openEmbedded = () =>
@@ -22,7 +22,6 @@ const openEmbedded = () =>
   });
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'move-'));
   copyTemplate(inject('embeddedTemplates'), join(folder, 'data'), 'migrated');
   const db = await openEmbedded();
   await insertRun(db, { status: 'completed' });
@@ -32,7 +31,6 @@ beforeAll(async () => {
   );
   await db.close();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 beforeEach(async () => {
   target = await createPostgres({ migrated: false });
 });

@@ -1,19 +1,14 @@
 import { chown, mkdir, rename, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { announceServer, findServer } from '../../scripts/running-server.ts';
 import { silentLog } from '../support/databases.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
 
 const URL = 'http://127.0.0.1:4321';
-let folder: string;
+const folder = useTemporaryFolder();
 const closing: (() => unknown)[] = [];
-beforeEach(async () => {
-  const made = await temporaryFolder();
-  folder = made.path;
-  closing.push(made.remove);
-});
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });

@@ -1,28 +1,29 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createEmbedded } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
-import { createRepository, temporaryFolder } from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { createRepository } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
 import { ADA, observatoryEnvironment } from '../support/observatory-client.ts';
 
 // The server of `npm start` has the archives of its machine, for people who are logged in.
 
-let database: TestDatabase;
-let folder: { path: string; remove(): Promise<void> };
+const database = useDatabase(createEmbedded);
+const folder = useSharedFolder();
 let server: LocalServer;
 let cookie: string;
 
 beforeAll(async () => {
-  [database, folder] = await Promise.all([createEmbedded(), temporaryFolder()]);
-  const repository = await createRepository(join(folder.path, 'app'));
+  const repository = await createRepository(join(folder, 'app'));
   await repository.commit({ 'a.html': '<script>alert(1)</script>' });
   await repository.git('bundle', 'create', '--quiet', '../ada__app.bundle', '--all');
   server = await startLocalServer({
     ...observatoryEnvironment,
     DATABASE_URL: database.url,
-    BACKUP_ARCHIVE_PATH: folder.path,
+    BACKUP_ARCHIVE_PATH: folder,
     INTERNAL_SECRET: TEST_SECRET,
     MCP_AUTH_TOKEN: TEST_TOKEN,
     PATH: process.env.PATH,
@@ -36,10 +37,7 @@ beforeAll(async () => {
   });
   cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? '';
 });
-afterAll(async () => {
-  await server.close();
-  await Promise.all([database.close(), folder.remove()]);
-});
+afterAll(() => server.close());
 
 const ask = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
   fetch(`${server.url}${path}`, { method, headers: { Cookie: cookie, ...headers } });

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { embeddedUrl } from '../../lib/database/embedded/address.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { emptyFolder, freePorts, startIn } from '../support/local-start.ts';
 import { type RunningScript, runScript } from '../support/script.ts';
 
@@ -131,14 +131,10 @@ describe('npm start with nothing configured', () => {
 
 describe('npm start with a configuration', () => {
   const secret = 'a-secret-that-is-long-enough-for-anyone';
-  let database: TestDatabase;
+  const database = useDatabase();
   let folder: Folder;
   const running: RunningScript[] = [];
 
-  beforeAll(async () => {
-    database = await createPostgres();
-  });
-  afterAll(() => database.close());
   beforeEach(async () => {
     folder = await emptyFolder();
   });

@@ -1,23 +1,13 @@
 import { scryptSync } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { describe, expect, it } from 'vitest';
+import { createPostgres } from '../support/databases.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { runScript, startScript } from '../support/script.ts';
 
 const PASSWORD = 'correct horse battery';
-let folder: string;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'users-'));
-  database = await createPostgres();
-});
-afterAll(async () => {
-  await database.close();
-  await rm(folder, { recursive: true });
-});
+const folder = useSharedFolder();
+const database = useDatabase();
 
 const users = (args: string[], stdin?: string) =>
   runScript('users', {

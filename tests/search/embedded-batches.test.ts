@@ -1,8 +1,9 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createEmbedded } from '../support/databases.ts';
 import { createBatches, startBuiltIn } from '../support/embeddings.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
 // The embedded database and the built-in model run in the process of the server, and stop it meanwhile.
@@ -11,12 +12,11 @@ const LOGS = 40;
 /** Chunks per statement there. */
 const TOGETHER = 8;
 
-let database: TestDatabase;
+const database = useDatabase(createEmbedded);
 let rounds = 0;
 const stored: number[] = [];
 
 beforeAll(async () => {
-  database = await createEmbedded();
   const { db } = database;
   await sql(
     db,
@@ -44,7 +44,6 @@ beforeAll(async () => {
   isDone = true;
   await counting;
 });
-afterAll(() => database.close());
 
 it('a statement stores a few chunks, so that none takes long', () => {
   expect(stored).toEqual(Array(LOGS / TOGETHER).fill(TOGETHER));

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { connect } from '../support/connection.ts';
-import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createEmbedded, createPostgres } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
 // 0005_embeddings.sql, 0008_forgotten_sources.sql: what is deleted or changed at its source is gone from the chunks at once.
@@ -43,14 +44,12 @@ describe.each([
   ['the embedded database', createEmbedded],
   ['Postgres', createPostgres],
 ])('over %s', (name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let db: Database;
 
   beforeAll(async () => {
-    database = await create();
     db = database.db;
   });
-  afterAll(() => database.close());
   beforeEach(async () => {
     await empty(db);
     await sql(

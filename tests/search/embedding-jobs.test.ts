@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import {
   claimJobs,
@@ -7,7 +7,6 @@ import {
   storeOutcomes,
 } from '../../lib/search/embedding-jobs.ts';
 import { connect } from '../support/connection.ts';
-import type { TestDatabase } from '../support/databases.ts';
 import {
   countJobs,
   createBatches,
@@ -16,20 +15,19 @@ import {
   listChunks,
   startBuiltIn,
 } from '../support/embeddings.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';
 
 // Embedding jobs on a real Postgres with many connections.
 
-let database: TestDatabase;
+const database = useDatabase(createPostgresWithVectors);
 let db: Database;
 const START = Date.parse('2026-03-04T05:06:00Z');
 
 beforeAll(async () => {
-  database = await createPostgresWithVectors();
   db = database.db;
 });
-afterAll(() => database.close());
 beforeEach(async () => {
   await empty(db);
   await forgetGenerations(db);

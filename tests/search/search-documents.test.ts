@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { connect } from '../support/connection.ts';
-import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createEmbedded, createPostgres } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
 // The full-text documents of rows. The indexes store these, so the document of a text must never change.
@@ -22,12 +23,7 @@ describe.each([
   ['the embedded database', createEmbedded],
   ['Postgres', createPostgres],
 ])('documents in %s', (_name, create) => {
-  let database: TestDatabase;
-
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase(create);
 
   it.each(Object.entries(texts))('do not change: %s', async (_what, text) => {
     const [row] = await sql<{ is_same: boolean; words: number }>(

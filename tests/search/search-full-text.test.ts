@@ -1,12 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { createEmbedded, createNeon, createPostgres } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import {
   empty,
   insertFix,
@@ -25,14 +21,12 @@ describe.each([
   ['Postgres', createPostgres],
   ['Neon over HTTP', createNeon],
 ])('full text over %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let db: Database;
 
   beforeAll(async () => {
-    database = await create();
     db = database.db;
   });
-  afterAll(() => database.close());
   afterEach(async () => {
     await empty(db);
     await truncate(db, 'chat_messages');

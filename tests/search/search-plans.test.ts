@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parseQuery } from '../../lib/search/parse-query.ts';
 import { connect } from '../support/connection.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 import { find } from '../support/search.ts';
 
@@ -9,10 +9,9 @@ import { find } from '../support/search.ts';
 // planner knows of the table: nothing, or all of it. The table and its index have more than 6,000.
 
 const LOGS = 300_000;
-let database: TestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await createPostgres();
   const { db } = database;
   await db.query(
     {
@@ -27,7 +26,6 @@ beforeAll(async () => {
     { timeoutMs: 300_000 },
   );
 }, 300_000);
-afterAll(() => database.close());
 
 /** Pages that one search reads, from memory or from disk. */
 async function pagesRead(word: string): Promise<number> {

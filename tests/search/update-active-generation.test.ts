@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { startGeneration } from '../../lib/search/generations.ts';
 import { type Client, createClient } from '../support/client.ts';
-import type { TestDatabase } from '../support/databases.ts';
 import { countJobs, createPostgresWithVectors, listChunks } from '../support/embeddings.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 import { activateBuiltIn, forgetGenerations } from '../support/search.ts';
 
@@ -11,15 +11,13 @@ import { activateBuiltIn, forgetGenerations } from '../support/search.ts';
 
 const PATH = '/api/cron/sweep-stale-runs';
 
-let database: TestDatabase;
+const database = useDatabase(createPostgresWithVectors);
 let db: Database;
 let client: Client;
 
 beforeAll(async () => {
-  database = await createPostgresWithVectors();
   db = database.db;
 });
-afterAll(() => database.close());
 beforeEach(async () => {
   await empty(db);
   await forgetGenerations(db);

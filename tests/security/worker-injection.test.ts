@@ -1,26 +1,22 @@
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../lib/config/read.ts';
 import { AppError } from '../../lib/errors.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { git } from '../support/git.ts';
+import { createBare, git } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
 import { rowsOf } from '../support/worker.ts';
 
 // Input of the worker from the command line, the git host and repositories never becomes a git option, a path
 // outside, a command or a terminal control sequence.
 
-let database: TestDatabase;
+const database = useDatabase();
 let bench: HostedWorker;
 /** Would be created by an injected command. */
 let marker: string;
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   bench = await createHostedWorker();
   marker = join(bench.folder, 'ran');
@@ -159,7 +155,7 @@ describe('refs and branches', () => {
 
   it('of the destination are pushed to by their full names', async () => {
     const target = join(bench.folder, 'backups.git');
-    await git(bench.folder, 'init', '--quiet', '--bare', target);
+    await createBare(target);
     await git(target, 'symbolic-ref', 'HEAD', `refs/heads/--receive-pack=touch`);
     await bench.add({ fullName: 'team/app' });
     await bench.logIn();

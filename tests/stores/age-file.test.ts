@@ -2,10 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, Encrypter, generateIdentity, identityToRecipient } from 'age-encryption';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createCipher, decrypt, encryptFile } from '../../lib/stores/age-file.ts';
 import { DecryptionFailed } from '../../lib/stores/age-payload.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+
+const folder = useTemporaryFolder();
 
 const identity = await generateIdentity();
 const recipient = await identityToRecipient(identity);
@@ -109,8 +111,6 @@ it('is decrypted from a chunk on, which is not taken for another one', async () 
 });
 
 it('encrypts a file of many reads and says what it is', async () => {
-  const { path: folder, remove } = await temporaryFolder();
-  onTestFinished(remove);
   const plain = randomBytes(3_333_333);
   await writeFile(join(folder, 'plain'), plain);
   const to = join(folder, 'sealed');
@@ -127,8 +127,6 @@ it('encrypts a file of many reads and says what it is', async () => {
 });
 
 it('stops encrypting a file once it is told to', async () => {
-  const { path: folder, remove } = await temporaryFolder();
-  onTestFinished(remove);
   await writeFile(join(folder, 'plain'), randomBytes(3_000_000));
   const stop = new AbortController();
   const { encrypt } = createCipher([recipient]);

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { createCipher, encryptFile } from '../../lib/stores/age-file.ts';
@@ -10,7 +10,9 @@ import { createSecretNaming, objectKey } from '../../lib/stores/layout.ts';
 import { type ObjectStore, StoreFault } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { fetchFile } from '../../lib/stores/reading/fetch-file.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+
+const folder = useTemporaryFolder();
 
 const CHUNK_BYTES = 65_536;
 const identity = await generateIdentity();
@@ -20,8 +22,6 @@ const { signal } = new AbortController();
 
 /** A store with one encrypted file, and what is asked of it. */
 async function storeFile(size: number) {
-  const { path: folder, remove } = await temporaryFolder();
-  onTestFinished(remove);
   const [nas, parts, target] = ['nas', 'parts', 'target'].map((name) => join(folder, name));
   for (const path of [nas, parts, target]) await mkdir(path ?? '');
   const plain = randomBytes(size);

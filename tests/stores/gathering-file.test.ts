@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { openGathering } from '../../lib/stores/gathering-file.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+
+const folder = useTemporaryFolder();
 
 it.each([0, 1, 1_000, 2 ** 20, 3_500_000])(
   'writes %i bytes in pieces, and adds to them',
   async (size) => {
-    const { path: folder, remove } = await temporaryFolder();
-    onTestFinished(remove);
     const path = join(folder, 'file');
     const bytes = randomBytes(size);
     for (const flags of ['w', 'a'] as const) {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
@@ -11,22 +11,19 @@ import { indexObjects, partPath } from '../../lib/stores/git/parts.ts';
 import { measureRepository, startAnew } from '../../lib/stores/git/start-anew.ts';
 import { objectKey, stateKey } from '../../lib/stores/layout.ts';
 import { type ObjectFile, StoreFault } from '../../lib/stores/object-store.ts';
-import { git, temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createBare, git } from '../support/git.ts';
 
-let folder: string;
-let remove: () => Promise<void>;
-let target: string;
+const folder = useTemporaryFolder();
+const target = join(folder, 'target.git');
 let stores: GitStore[];
 beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
-  target = join(folder, 'target.git');
   stores = [];
-  await git(folder, 'init', '--quiet', '--bare', '--initial-branch=main', target);
-  await git(target, 'config', 'uploadpack.allowFilter', 'true');
+  await createBare(target);
+  await appendFile(join(target, 'config'), '[uploadpack]\n\tallowFilter = true\n');
 });
 afterEach(async () => {
   for (const store of stores) await store.close();
-  await remove();
 });
 
 const signal = new AbortController().signal;

@@ -2,19 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Encrypter, generateIdentity, identityToRecipient } from 'age-encryption';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { createFolderStore } from '../../lib/stores/folder-store.ts';
 import type { ObjectStore } from '../../lib/stores/object-store.ts';
 import { hashDecrypted, hashObject } from '../../lib/stores/reading/hash-object.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
 
-let folder: string;
-let remove: () => Promise<void>;
-beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
-});
-afterEach(() => remove());
+const folder = useTemporaryFolder();
 
 const { signal } = new AbortController();
 const objects = () =>

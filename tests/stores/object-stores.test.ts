@@ -1,27 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import type { ObjectFile, ObjectStore } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
-import { git, temporaryFolder } from '../support/git.ts';
-import { type S3Server, startS3Server } from '../support/s3-server.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { git } from '../support/git.ts';
+import { type S3Server, useS3Server } from '../support/s3-server.ts';
 
-let folder: string;
-let remove: () => Promise<void>;
-let server: S3Server;
-beforeAll(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
-  server = await startS3Server();
-  for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await server.close();
-  await remove();
-});
+const folder = useSharedFolder();
+const server = useS3Server();
 
 let made = 0;
 async function makeFile(size: number): Promise<ObjectFile & { bytes: Buffer }> {

@@ -8,7 +8,8 @@ import type { ArchiveCall } from '../../lib/archives/archive-access.ts';
 import { type ArchiveReaderOptions, createArchiveReader } from '../../lib/archives/archives.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { createTestClock } from './clock.ts';
-import { createRepository, type TestRepository, temporaryFolder } from './git.ts';
+import { temporaryFolder } from './folders.ts';
+import { createRepository, type TestRepository } from './git.ts';
 
 type EntryHeader = Parameters<ReturnType<typeof pack>['entry']>[0];
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -71,20 +71,27 @@ function openRepository(path: string): TestRepository {
 async function initialize(path: string): Promise<void> {
   const folder = join(path, '.git');
   // One that a test has made in another format stays.
-  if (existsSync(folder)) return;
+  if (!existsSync(folder)) await writeRepository(folder, false, 'main');
+}
+
+/** Creates an empty repository without a work tree. */
+export const createBare = (path: string, branch = 'main') => writeRepository(path, true, branch);
+
+async function writeRepository(folder: string, isBare: boolean, branch: string): Promise<void> {
   await mkdir(join(folder, 'refs/heads'), { recursive: true });
   await mkdir(join(folder, 'objects'));
   await mkdir(join(folder, 'hooks'));
-  await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/main\n');
-  const config = '[core]\n\trepositoryformatversion = 0\n\tbare = false\n';
-  await writeFile(join(folder, 'config'), config);
+  await writeFile(join(folder, 'HEAD'), `ref: refs/heads/${branch}\n`);
+  await writeFile(join(folder, 'config'), configOf(isBare));
 }
+
+const configOf = (isBare: boolean) => `[core]\n\trepositoryformatversion = 0\n\tbare = ${isBare}\n`;
 
 /** What `git clone --bare` makes of a repository with a work tree, without the four processes that it starts. */
 export async function copyBare(from: TestRepository, to: string): Promise<void> {
   const isHistory = (path: string) => !/\/\.git\/(?:index|logs|[A-Z_]+_(?:MSG|HEAD))$/.test(path);
   await cp(join(from.path, '.git'), to, { recursive: true, filter: isHistory });
-  await writeFile(join(to, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = true\n');
+  await writeFile(join(to, 'config'), configOf(true));
 }
 
 /** The id that HEAD stands for, once it was committed to: git then has it in a file of its own. */
@@ -100,12 +107,6 @@ export async function listRefs(location: string): Promise<string[]> {
   return lines.filter((line) => line !== '' && !line.endsWith('^{}')).sort();
 }
 
-/** A separate folder for a test, and how to remove it. */
-export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'worker-'));
-  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
-}
-
 /**
  * Commits the tree of a git bomb to `main`: levels of ten identical trees, nine of them by default, so that
  * ten small objects are 10^9 files. Without files the last level has empty folders. Returns the commit.
@@ -114,10 +115,10 @@ export async function plantBomb(
   { git: run, path }: TestRepository,
   { hasFiles = true, levels = 9 } = {},
 ): Promise<string> {
-  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
+  const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
   const tenOf = (kind: string, id: string) =>
     Array.from({ length: 10 }, (_, name) => `${kind} ${id}\t${name}\n`).join('');
-  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], 'x');
   let tree = await makeTree(hasFiles ? tenOf('100644 blob', blob) : '');
   for (let level = 1; level < levels; level++) tree = await makeTree(tenOf('040000 tree', tree));
   const commit = await run('commit-tree', '-m', 'bomb', tree);
@@ -127,8 +128,8 @@ export async function plantBomb(
 
 /** Moves main to a commit with one file, at a path of some 4,000 bytes: a clone can have it, but not below a long one. */
 export async function plantLongPath({ git: run, path }: TestRepository): Promise<void> {
-  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
-  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
+  const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], 'x');
   let tree = await makeTree(`100644 blob ${blob}\tfile\n`);
   for (let level = 0; level < 20; level++) {
     tree = await makeTree(`040000 tree ${tree}\t${'d'.repeat(201)}\n`);
@@ -139,8 +140,8 @@ export async function plantLongPath({ git: run, path }: TestRepository): Promise
 
 /** Moves main to a commit of 62,500 files, each below 20 folders of its own: more than a million of them in some KiB. */
 export async function plantFolders({ git: run, path }: TestRepository): Promise<void> {
-  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
-  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
+  const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], 'x');
   let tree = await makeTree(`100644 blob ${blob}\tfile\n`);
   for (let level = 0; level < 20; level++) tree = await makeTree(`040000 tree ${tree}\td\n`);
   for (let level = 0; level < 2; level++) {
@@ -152,18 +153,18 @@ export async function plantFolders({ git: run, path }: TestRepository): Promise<
 
 /** Moves main to a commit of 160,000 files of 64 MiB, which are one small object: 10 TiB. */
 export async function plantHugeFiles({ git: run, path }: TestRepository): Promise<void> {
-  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
+  const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
   const listOf = (kind: string, id: string) =>
     Array.from({ length: 400 }, (_, name) => `${kind} ${id}\t${name}\n`).join('');
-  const blob = await feed(path, ['hash-object', '-w', '--stdin'], '\0'.repeat(2 ** 26));
+  const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], '\0'.repeat(2 ** 26));
   const tree = await makeTree(listOf('040000 tree', await makeTree(listOf('100644 blob', blob))));
   await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'huge files', tree));
 }
 
 /** Points `main` to files of which no file system takes two: a path of 4,247 bytes, and a name of 300. */
 export async function plantUnwritable({ git: run, path }: TestRepository): Promise<void> {
-  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
-  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
+  const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], 'x');
   const file = (name: string) => `100644 blob ${blob}\t${name}\n`;
   let tree = await makeTree(file('file'));
   for (let level = 0; level < 21; level++) {
@@ -175,7 +176,7 @@ export async function plantUnwritable({ git: run, path }: TestRepository): Promi
 }
 
 /** Runs git with a text on its standard input. */
-async function feed(folder: string, args: string[], text: string): Promise<string> {
+export async function feedGit(folder: string, args: string[], text: string): Promise<string> {
   const running = execute('git', args, { cwd: folder, env });
   running.child.stdin?.end(text);
   return (await running).stdout.trim();

@@ -1,11 +1,16 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { afterEach, beforeEach } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { openLoginStore } from '../../lib/worker/logins/login-store.ts';
-import { copyBare, createRepository, type TestRepository, temporaryFolder } from './git.ts';
+import type { TestDatabase } from './databases.ts';
+import { emptyLedger } from './drills.ts';
+import { temporaryFolder } from './folders.ts';
+import { copyBare, createRepository, type TestRepository } from './git.ts';
 import { type GitHost, startGitHost } from './git-host/server.ts';
 import { type SmartHttp, serveSmartHttp } from './git-host/smart-http.ts';
 import { grantAppToken, type HostRepository, makeToken } from './git-host/state.ts';
+import { latest } from './hooks.ts';
 import { createMemoryKeychain } from './keychain.ts';
 import { factsAt } from './logins.ts';
 import { callWorker, type WorkerCall } from './worker.ts';
@@ -34,6 +39,20 @@ export interface HostedWorker {
   ): Promise<string>;
   run(call: Pick<WorkerCall, 'databaseUrl'> & Partial<WorkerCall>): ReturnType<typeof callWorker>;
   close(): Promise<void>;
+}
+
+/** A git host and a worker for each test, with no run recorded in the file's database. */
+export function useHostedWorker(database: TestDatabase): HostedWorker {
+  let worker: HostedWorker;
+  beforeEach(async () => {
+    worker = await createHostedWorker();
+    await database.db.query({
+      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, incidents, host_logins, archive_disks, badges, forgotten_repositories, run_jobs, run_members, restore_drill_claims CASCADE',
+    });
+    await emptyLedger(database.db);
+  });
+  afterEach(() => worker.close());
+  return latest(() => worker);
 }
 
 /** Starts a host; everything of it is in a temporary folder. */

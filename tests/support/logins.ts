@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { afterEach, beforeEach } from 'vitest';
 import { type GitHostConfig, gitHostVariables } from '../../lib/config/git-host.ts';
 import { readConfig } from '../../lib/config/read.ts';
 import { connectGitHost, type GitHostConnection } from '../../lib/worker/git-host/connection.ts';
@@ -7,10 +8,21 @@ import type { LoginFacts } from '../../lib/worker/logins/login.ts';
 import { type LoginStore, openLoginStore } from '../../lib/worker/logins/login-store.ts';
 import { type LoginSession, openLoginSession } from '../../lib/worker/logins/session.ts';
 import { createTestClock, type TestClock } from './clock.ts';
-import { temporaryFolder } from './git.ts';
+import { temporaryFolder } from './folders.ts';
 import { type GitHost, startGitHost } from './git-host/server.ts';
 import { grantAppToken } from './git-host/state.ts';
+import { latest } from './hooks.ts';
 import { createMemoryKeychain, type MemoryKeychain, noDesktop } from './keychain.ts';
+
+/** A host, a configuration folder and a keychain for each test. */
+export function useLoginBench(env?: Record<string, string>): LoginBench {
+  let bench: LoginBench;
+  beforeEach(async () => {
+    bench = await createLoginBench(env);
+  });
+  afterEach(() => bench.remove());
+  return latest(() => bench);
+}
 
 /** A host, a configuration folder and a keychain for tests of logins, on their own clock. */
 export interface LoginBench {

@@ -7,7 +7,7 @@ import { type LocalServer, startLocalServer } from '../../scripts/local-server.t
 import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
 import { createEmbedded, type TestDatabase } from './databases.ts';
 import { TEST_SECRET } from './deps.ts';
-import { temporaryFolder } from './git.ts';
+import { temporaryFolder } from './folders.ts';
 import { observatoryEnvironment } from './observatory-client.ts';
 
 const CHROMIUM = '/usr/bin/chromium';

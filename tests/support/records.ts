@@ -45,14 +45,17 @@ export function sql<Result>(
   return db.query<Result>({ text }, values, { timeoutMs: 60_000 });
 }
 
+/** The tables of backup data, without those that sum up others. */
+export const backupTables = [
+  ...['backup_runs', 'backup_results', 'execution_logs', 'analytics_snapshots', 'backup_fixes'],
+  ...['backup_run_fixes', 'backup_run_requests', 'worker_repo_state', 'archive_versions'],
+  ...['archive_refs', 'archive_stores', 'anomalies', 'coverage', 'incidents'],
+  ...['incident_repositories', 'alert_deliveries', 'alert_evaluation', 'host_logins'],
+  ...['archive_disks', 'badges', 'forgotten_repositories', 'run_jobs', 'run_members'],
+];
+
 /** Removes every row of backup data; ids start at 1 again. */
-export const empty = (db: Database) =>
-  truncate(
-    db,
-    `backup_runs, backup_results, execution_logs, analytics_snapshots, backup_fixes, backup_run_fixes,
-     backup_run_requests, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage,
-     incidents, incident_repositories, alert_deliveries, alert_evaluation, host_logins, archive_disks, badges, forgotten_repositories, run_jobs, run_members`,
-  );
+export const empty = (db: Database) => truncate(db, backupTables.join(', '));
 
 /**
  * Truncates tables, whose ids start at 1 again. Leaves those alone that nothing was stored in, because on the

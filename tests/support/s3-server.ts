@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import S3rver from '@20minutes/s3rver';
-import { temporaryFolder } from './git.ts';
+import { afterAll, beforeAll, vi } from 'vitest';
+import { temporaryFolder } from './folders.ts';
+import { latest } from './hooks.ts';
 
 const BUCKET = 'backups';
 
@@ -36,6 +38,20 @@ export interface S3Server {
   /** Where the bucket's objects are files; their names get a suffix. */
   folder: string;
   close(): Promise<void>;
+}
+
+/** One server for all tests of a file, with its credentials in the environment. */
+export function useS3Server(): S3Server {
+  let server: S3Server;
+  beforeAll(async () => {
+    server = await startS3Server();
+    for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await server.close();
+  });
+  return latest(() => server);
 }
 
 /**

@@ -1,12 +1,13 @@
 import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
-import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
+import { beforeAll, beforeEach } from 'vitest';
 import type { Clock } from '../../lib/clock.ts';
 import { type ParsedKey, parseKey } from '../../lib/stores/layout.ts';
 import type { TestDatabase } from './databases.ts';
 import { latest } from './hooks.ts';
-import { type S3Server, startS3Server } from './s3-server.ts';
+import { prepareOnce } from './prepare-once.ts';
+import { type S3Server, useS3Server } from './s3-server.ts';
 import { useVersionedApp, type VersionedApp, withIncrements } from './versioned-app.ts';
 import { callWorker, type WorkerCall } from './worker.ts';
 
@@ -32,6 +33,8 @@ export interface StoreWorld extends VersionedApp {
   namesKey: string;
   /** Backs up to the store. */
   store(): ReturnType<typeof callWorker>;
+  /** Backs up the repository as it is at first: really in one test, for the others the result is copied. */
+  storeFirst(): ReturnType<typeof callWorker>;
   /** Forgets the machine: archives, records of the stores, everything but the repository. */
   loseMachine(): Promise<void>;
   /** The folder of the other machine. */
@@ -57,27 +60,25 @@ const hastyClock: Clock = {
   sleep: async (_ms, signal) => signal?.throwIfAborted(),
 };
 
-/** A world for each test. */
+/** A world for each test, always with the same addresses. */
 export function useStoreWorld(database: TestDatabase, kind: StoreKind): StoreWorld {
   const app = useVersionedApp(database);
-  let server: S3Server;
+  const server = useS3Server();
   let identity: string;
-  let world: StoreWorld;
-  let count = 0;
+  let current: StoreWorld;
+  const world = latest(() => current);
+  const storeFirst = prepareOnce(world, database, () => world.store());
   beforeAll(async () => {
-    server = await startS3Server();
     identity = await generateIdentity();
-    for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
-  });
-  afterAll(async () => {
-    vi.unstubAllEnvs();
-    await server.close();
   });
   beforeEach(async () => {
     server.fail(null);
-    world = await createStoreWorld(app, server, kind, identity, `test-${count++}`);
+    for (const name of await readdir(server.folder)) {
+      await rm(join(server.folder, name), { recursive: true });
+    }
+    current = { ...(await createStoreWorld(app, server, kind, identity)), storeFirst };
   });
-  return latest(() => world);
+  return world;
 }
 
 async function createStoreWorld(
@@ -85,15 +86,14 @@ async function createStoreWorld(
   server: S3Server,
   { place, isEncrypted }: StoreKind,
   identity: string,
-  prefix: string,
-): Promise<StoreWorld> {
+): Promise<Omit<StoreWorld, 'storeFirst'>> {
   const elsewhere = join(app.folder, 'elsewhere');
   const namesKey = 'a key of names that is long enough for it';
   await mkdir(elsewhere);
   const lines = ['# created: today', `# public key: age1`, identity, ''];
   await writeFile(join(elsewhere, 'identity.txt'), lines.join('\n'));
   const addressOf = async (name: string) => {
-    if (place === 'bucket') return server.address(`${prefix}-${name}`, '&private=yes');
+    if (place === 'bucket') return server.address(name, '&private=yes');
     await mkdir(join(app.folder, name));
     return `file://${join(app.folder, name)}`;
   };
@@ -102,13 +102,13 @@ async function createStoreWorld(
     BACKUP_AGE_RECIPIENTS: await identityToRecipient(identity),
     BACKUP_NAMES_KEY: namesKey,
   };
-  const root =
-    place === 'folder' ? join(app.folder, 'store') : join(server.folder, `${prefix}-store`);
+  const root = join(place === 'folder' ? app.folder : server.folder, 'store');
   /** The server keeps an object in a file with a suffix, and its facts in others. */
   const suffix = place === 'folder' ? '' : '._S3rver_object';
   const facts = ['._S3rver_metadata.json', '._S3rver_object.md5'];
   return {
     ...app,
+    folders: [app.folder, server.folder],
     ...{ server, address, namesKey, elsewhere },
     other: await addressOf('other'),
     withIdentity: isEncrypted ? ['--identity', 'identity.txt'] : [],

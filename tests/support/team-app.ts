@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createPostgres, type TestDatabase } from './databases.ts';
-import { createRepository, type TestRepository, temporaryFolder } from './git.ts';
+import { useTemporaryFolder } from './folders.ts';
+import { createRepository, type TestRepository } from './git.ts';
 import { type GitServer, startGitServer } from './git-server.ts';
 import { callWorker, type WorkerCall } from './worker.ts';
 
@@ -20,12 +21,14 @@ export interface TeamApp {
 
 /** Gives each test of a file a repository on a git server, an empty Postgres and a folder for archives. */
 export function setUpTeamApp(): TeamApp {
-  let remove: () => Promise<void>;
+  const folder = useTemporaryFolder();
+  const archives = join(folder, 'archives');
   const team = {
+    ...{ folder, archives },
     backUp: (call: Partial<WorkerCall> = {}) =>
       callWorker({
         databaseUrl: team.database.url,
-        archives: team.archives,
+        archives,
         args: ['run', '--source', `${team.server.url}/team/app.git`],
         ...call,
       }),
@@ -36,15 +39,10 @@ export function setUpTeamApp(): TeamApp {
   afterAll(() => team.server.close());
   beforeEach(async () => {
     team.database = await createPostgres();
-    ({ path: team.folder, remove } = await temporaryFolder());
-    team.archives = join(team.folder, 'archives');
-    team.app = await createRepository(join(team.folder, 'app'));
+    team.app = await createRepository(join(folder, 'app'));
     await team.app.commit({ 'a.txt': 'a' });
     team.server.serve('team/app.git', team.app.path);
   });
-  afterEach(async () => {
-    await team.database.close();
-    await remove();
-  });
+  afterEach(() => team.database.close());
   return team;
 }

@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { beforeAll, beforeEach } from 'vitest';
 import { parseManifest } from '../../lib/archives/manifest.ts';
 import { type ArchiveNote, parseNote } from '../../lib/archives/note.ts';
 import type { TestDatabase } from './databases.ts';
-import {
-  copyRepository,
-  createRepository,
-  git,
-  type TestRepository,
-  temporaryFolder,
-} from './git.ts';
+import { useSharedFolder, useTemporaryFolder } from './folders.ts';
+import { copyRepository, createRepository, feedGit, git, type TestRepository } from './git.ts';
 import { latest } from './hooks.ts';
+import { prepareOnce } from './prepare-once.ts';
 import { callWorker } from './worker.ts';
 
 /** Variables with which every archive gets increments. */
@@ -21,9 +17,13 @@ export const withIncrements = { BACKUP_INCREMENTS_FROM_MIB: '0' };
 /** A repository `local/app` with two commits and a branch, and its archive. */
 export interface VersionedApp {
   folder: string;
+  /** The folders that runs change, for `prepareOnce`. */
+  folders: string[];
   archives: string;
   app: TestRepository;
   backUp(env?: Record<string, string>): ReturnType<typeof callWorker>;
+  /** Backs up the repository as it is at first: really in one test, for the others the result is copied. */
+  backUpFirst(env?: Record<string, string>): ReturnType<typeof callWorker>;
   readNote(): Promise<ArchiveNote>;
   /** The refs of a version by its manifest, without HEAD. */
   refsOfVersion(version: number): Promise<string[]>;
@@ -31,7 +31,6 @@ export interface VersionedApp {
   restore(version: number): Promise<string[]>;
   /** Replaces the history of `main`, and deletes the old one as a host does. */
   forcePush(): Promise<void>;
-  remove(): Promise<void>;
 }
 
 /** The refs of a repository, without HEAD. */
@@ -39,37 +38,43 @@ export async function refsOf(path: string): Promise<string[]> {
   return (await git(path, 'for-each-ref', '--format=%(objectname) %(refname)')).split('\n').sort();
 }
 
-/** One for each test. */
+const nameOf = (ref: string) => ref.slice(ref.indexOf(' ') + 1);
+
+/** One for each test, always in the same folder. */
 export function useVersionedApp(database: TestDatabase): VersionedApp {
-  let first: Awaited<ReturnType<typeof createFirst>>;
-  let world: VersionedApp;
+  const origin = useSharedFolder();
+  const folder = useTemporaryFolder();
+  let repository: TestRepository;
+  let current: VersionedApp;
+  const world = latest(() => current);
+  const first = prepareOnce(world, database, (env: Record<string, string>) => world.backUp(env));
+  const backUpFirst = (env = {}) => first(env);
   beforeAll(async () => {
-    first = await createFirst();
+    repository = await createFirst(origin);
   });
-  afterAll(() => first.remove());
   beforeEach(async () => {
-    world = await createVersionedApp(database, first.app);
+    // Stores have the addresses of the test before.
+    await database.db.query({ text: 'DELETE FROM archive_stores' });
+    current = { ...(await createVersionedApp(database, repository, folder)), backUpFirst };
   });
-  afterEach(() => world.remove());
-  return latest(() => world);
+  return world;
 }
 
 /** The repository of which each test gets a copy. */
-async function createFirst() {
-  const { path, remove } = await temporaryFolder();
+async function createFirst(path: string): Promise<TestRepository> {
   const app = await createRepository(path);
   // Large enough that a few increments do not make a new full bundle due.
   await app.commit({ 'a.txt': 'one', noise: randomBytes(20_000).toString('hex') }, 'one');
   await app.commit({ 'a.txt': 'two' }, 'two');
   await app.git('branch', 'topic');
-  return { app, remove };
+  return app;
 }
 
 async function createVersionedApp(
   database: TestDatabase,
   first: TestRepository,
-): Promise<VersionedApp> {
-  const { path: folder, remove } = await temporaryFolder();
+  folder: string,
+): Promise<Omit<VersionedApp, 'backUpFirst'>> {
   const archives = join(folder, 'archives');
   const app = await copyRepository(first, join(folder, 'app'));
 
@@ -87,7 +92,7 @@ async function createVersionedApp(
       .sort();
   };
   return {
-    ...{ folder, archives, app, readNote, refsOfVersion, remove },
+    ...{ folder, folders: [folder], archives, app, readNote, refsOfVersion },
     backUp: (env = {}) =>
       callWorker({
         databaseUrl: database.url,
@@ -105,25 +110,21 @@ async function createVersionedApp(
         await git(mirror, 'fetch', '--quiet', '--prune', join(archives, name), '+refs/*:refs/*');
       }
       await git(mirror, 'fsck', '--full', '--strict');
-      for (const ref of await refsOf(mirror)) {
-        await git(mirror, 'update-ref', '-d', ref.split(' ')[1] ?? '');
-      }
-      for (const ref of await refsOfVersion(version)) {
-        const [id = '', name = ''] = ref.split(' ');
-        await git(mirror, 'update-ref', name, id);
-      }
+      const wanted = new Map((await refsOfVersion(version)).map((ref) => [nameOf(ref), ref]));
+      const others = (await refsOf(mirror)).map(nameOf).filter((name) => !wanted.has(name));
+      const changes = [
+        ...others.map((name) => `delete ${name}\n`),
+        ...[...wanted].map(([name, ref]) => `update ${name} ${ref.split(' ')[0]}\n`),
+      ];
+      await feedGit(mirror, ['update-ref', '--stdin'], changes.join(''));
       await git(mirror, 'rev-list', '--objects', '--all', '--quiet');
       return refsOf(mirror);
     },
     async forcePush() {
-      await app.git('checkout', '--quiet', '--orphan', 'fresh');
-      await app.git('rm', '-rq', '--cached', '.');
+      await app.git('update-ref', '-d', 'refs/heads/main');
       await app.commit({ 'a.txt': 'rewritten' }, 'rewritten');
-      await app.git('branch', '--force', 'main');
-      await app.git('checkout', '--quiet', 'main');
-      await app.git('branch', '--delete', 'fresh');
-      await app.git('reflog', 'expire', '--expire=now', '--all');
-      await app.git('gc', '--quiet', '--prune=now');
+      await rm(join(app.path, '.git/logs'), { recursive: true });
+      await app.git('prune', '--expire=now');
     },
   };
 }

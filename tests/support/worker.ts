@@ -84,3 +84,11 @@ export async function rowsOf<Row = Record<string, unknown>>(
   const [found] = await db.query<{ rows: string }>({ text });
   return JSON.parse(found?.rows ?? '[]') as Row[];
 }
+
+/** What became of each repository in the last run. */
+export const lastResults = (db: Database) =>
+  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
+    db,
+    `SELECT repo_full_name, status, error_message FROM backup_results
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
+  );

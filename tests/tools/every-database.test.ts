@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock } from '../support/clock.ts';
-import { everyDatabase, silentLog, type TestDatabase } from '../support/databases.ts';
+import { everyDatabase, silentLog } from '../support/databases.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
@@ -11,12 +12,11 @@ import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 const config = { FRESHNESS_HOURS: 26 };
 
 describe.each(everyDatabase)('over %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let deps: ToolDeps;
   let run: number;
 
   beforeAll(async () => {
-    database = await create();
     const clock = createTestClock();
     const { db } = database;
     deps = createTestToolDeps({
@@ -34,7 +34,6 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     await insertResult(db, run, 'owner/a', { status: 'failed', error_message: 'no' });
     await insertLog(db, { run_id: run, level: 'ERROR', repository: 'Owner/A', message: 'why' });
   });
-  afterAll(() => database.close());
 
   it.each([
     ['get_dashboard_summary', {}, { success_rate: '75.00%', total_size_bytes: 9007199254740991 }],

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createServerKnowledge } from '../../lib/mcp/tool-deps.ts';
 import type { ToolDeps } from '../../lib/tools/tool.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { insert, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let deps: ToolDeps;
 
 beforeAll(async () => {
-  database = await createPostgres();
   const { db } = database;
   deps = createTestToolDeps({ knowledge: createServerKnowledge(createTestDeps({ db })) });
   const run = await insertRun(db);
@@ -25,7 +24,6 @@ beforeAll(async () => {
     status: 'completed',
   });
 });
-afterAll(() => database.close());
 
 const search = (given: object) => answerOf(deps, 'search_backup_knowledge', given);
 

@@ -7,19 +7,19 @@ import { createLog } from '../../lib/log.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { createSystemFacts } from '../../lib/tools/system.ts';
 import { createTestClock } from '../support/clock.ts';
-import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
+import { silentLog } from '../support/databases.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { answerOf, createTestToolDeps } from '../support/tools.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let down: Database;
 let backend: ScriptedServer;
 let status = 200;
 const clock = createTestClock();
 
 beforeAll(async () => {
-  database = await createPostgres();
   down = await openDownDatabase();
   backend = await startScriptedServer(({ path }) => ({
     status: path === '/health' ? status : 404,
@@ -28,7 +28,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await backend.close();
   await down.close();
-  await database.close();
 });
 
 const health = (db: Database, archivePath = tmpdir(), backendUrl: string | null = backend.url) =>

@@ -3,25 +3,23 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startRun } from '../../lib/records/recording/runs.ts';
 import { STALE_RUN_MESSAGE } from '../../lib/records/runs/stale-runs.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { createRepository, temporaryFolder } from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { createRepository } from '../support/git.ts';
 import { type GitServer, startGitServer } from '../support/git-server.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
 let database: TestDatabase;
 let server: GitServer;
-let folder: string;
-let remove: () => Promise<void>;
+const folder = useSharedFolder();
 
 beforeAll(async () => {
   server = await startGitServer();
-  ({ path: folder, remove } = await temporaryFolder());
   const app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'a' });
   server.serve('team/app.git', app.path);
 });
 afterAll(async () => {
   await server.close();
-  await remove();
 });
 beforeEach(async () => {
   database = await createPostgres();

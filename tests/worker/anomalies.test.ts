@@ -33,7 +33,7 @@ const change = async (text: string) => {
 };
 
 it('sees a rewritten default branch, with where it pointed before and after', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const before = await idOf('main');
   await world.app.git('branch', '-D', 'topic');
   await world.forcePush();
@@ -58,7 +58,7 @@ it('sees a rewritten default branch, with where it pointed before and after', as
 });
 
 it('sees nothing in new commits, new refs, and a branch that was deleted after its merge', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   await world.app.commit({ 'b.txt': 'more' }, 'more');
   await world.app.git('tag', 'v1');
   await world.app.git('branch', '-D', 'topic');
@@ -119,7 +119,7 @@ it('sees that a small file took the place of a large one', async () => {
 });
 
 it('sees another default branch', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   await world.app.git('symbolic-ref', 'HEAD', 'refs/heads/topic');
   await world.backUp();
   expect(await seen()).toMatchObject([
@@ -132,7 +132,7 @@ it('sees another default branch', async () => {
 });
 
 it('sees an emptied repository once, and holds back its last version', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   await rm(world.app.path, { recursive: true });
   await createRepository(world.app.path);
   for (const _ of [1, 2]) expect((await world.backUp()).code).toBe(1);
@@ -147,7 +147,7 @@ it('sees an emptied repository once, and holds back its last version', async () 
 });
 
 it('lets older versions go at the next run once it is confirmed, and not before', async () => {
-  await world.backUp(keepOne);
+  await world.backUpFirst(keepOne);
   await world.forcePush();
   await world.backUp(keepOne);
   await change('three');
@@ -183,7 +183,7 @@ it('holds back as long as a single anomaly of a version is open', async () => {
 });
 
 it('lets nothing go while many repositories are missing, and says so', async () => {
-  await world.backUp(keepOne);
+  await world.backUpFirst(keepOne);
   await database.db.query({
     text: "INSERT INTO anomalies (run_id, kind) VALUES (1, 'missing')",
   });
@@ -196,7 +196,7 @@ it('lets nothing go while many repositories are missing, and says so', async () 
 });
 
 it('records what a note warns of that the database does not know, so that it can be confirmed', async () => {
-  await world.backUp(keepOne);
+  await world.backUpFirst(keepOne);
   await world.forcePush();
   await world.backUp(keepOne);
   await database.db.query({ text: 'DELETE FROM anomalies' });
@@ -214,7 +214,7 @@ it('records what a note warns of that the database does not know, so that it can
 });
 
 it('holds back while the database is away, and delivers what was seen', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const away = () =>
     callWorker({
       databaseUrl: 'postgres://nobody@127.0.0.1:1/nothing',

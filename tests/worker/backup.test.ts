@@ -1,35 +1,21 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
-import { createRepository, git, listRefs, temporaryFolder } from '../support/git.ts';
+import { describe, expect, it } from 'vitest';
+import { createEmbedded, createNeon, createPostgres } from '../support/databases.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createRepository, git, listRefs } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
-let folder: string;
-let archives: string;
-let remove: () => Promise<void>;
-
-beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
-  archives = join(folder, 'archives');
-});
-afterEach(() => remove());
+const folder = useTemporaryFolder();
+const archives = join(folder, 'archives');
 
 describe.each([
   ['a real Postgres', createPostgres],
   ['the embedded database', createEmbedded],
 ])('a run against %s', (_, create) => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase(create);
 
   it('records the run, its results, archives, logs and figures', async () => {
     const app = await createRepository(join(folder, 'App'));
@@ -164,11 +150,7 @@ it('works over Neon, whose driver sends each statement separately', async () => 
 });
 
 describe('an archive', () => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await createPostgres();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase();
 
   const backUp = (...sources: string[]) =>
     callWorker({

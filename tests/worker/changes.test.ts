@@ -1,33 +1,24 @@
 import { readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createRepository,
-  listRefs,
-  type TestRepository,
-  temporaryFolder,
-} from '../support/git.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createRepository, listRefs, type TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
 const database = useDatabase();
-let folder: string;
-let archives: string;
-let archive: string;
+const folder = useTemporaryFolder();
+const archives = join(folder, 'archives');
+const archive = join(archives, 'local__app.bundle');
 let app: TestRepository;
-let remove: () => Promise<void>;
 
 beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
-  archives = join(folder, 'archives');
-  archive = join(archives, 'local__app.bundle');
   app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'first' });
   await app.commit({ 'a.txt': 'second' });
   await app.git('branch', 'topic');
   await app.git('tag', '--annotate', '--message', 'one', 'v1');
 });
-afterEach(() => remove());
 
 const backUp = () =>
   callWorker({ databaseUrl: database.url, archives, args: ['run', '--source', app.path] });

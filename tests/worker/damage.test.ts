@@ -1,38 +1,42 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { MAX_VERSIONS, parseNote } from '../../lib/archives/note.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { flipByte } from '../support/chains.ts';
-import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createRepository, git, type TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
+import { prepareOnce } from '../support/prepare-once.ts';
 import { callWorker } from '../support/worker.ts';
 
 // What happens to files between two runs, and refs that look like our own: every version that is listed after a run
 // that succeeded can be restored.
 
 const database = useDatabase();
-let folder: string;
-let archives: string;
-let mirror: string;
-let remove: () => Promise<void>;
+const folder = useTemporaryFolder();
+const archives = join(folder, 'archives');
+const mirror = join(`${archives}-data`, 'mirrors', 'local__app.git');
 let app: TestRepository;
 const increments = { BACKUP_INCREMENTS_FROM_MIB: '0' };
 const key = 'local__app.bundle';
 
 beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
-  archives = join(folder, 'archives');
-  mirror = join(`${archives}-data`, 'mirrors', 'local__app.git');
   app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'one', noise: randomBytes(20_000).toString('hex') }, 'one');
 });
-afterEach(() => remove());
 
 const call = (args: string[], env: Record<string, string> = {}) =>
   callWorker({ databaseUrl: database.url, archives, args, env });
 const backUp = (env: Record<string, string> = {}) => call(['run', '--source', app.path], env);
+const world = { folders: [folder] };
+const backUpFirst = prepareOnce(world, database, backUp);
+const backUpTwice = prepareOnce(world, database, async (...env: Parameters<typeof backUp>) => {
+  await backUpFirst(...env);
+  await change();
+  await backUp(...env);
+});
 
 async function change(): Promise<void> {
   await app.commit({ 'b.txt': randomBytes(20).toString('hex') });
@@ -58,12 +62,13 @@ async function restoreAll(): Promise<number[]> {
 }
 
 describe('an archive with increments that is not as its note says', () => {
-  beforeEach(async () => {
+  const backUpThrice = prepareOnce(world, database, async () => {
     for (let run = 0; run < 3; run++) {
       expect((await backUp(increments)).code).toBe(0);
       await change();
     }
   });
+  beforeEach(() => backUpThrice());
 
   it('is not continued if its full bundle was cut off', async () => {
     const { size } = await stat(join(archives, key));
@@ -80,7 +85,7 @@ describe('an archive with increments that is not as its note says', () => {
 });
 
 it('reads an archive again that a wrong clock has checked in a time to come', async () => {
-  await backUp();
+  await backUpFirst();
   const note = join(archives, `${key}.json`);
   const { checked_at, ...record } = JSON.parse(await readFile(note, 'utf8'));
   expect(checked_at).not.toBeUndefined();
@@ -113,9 +118,7 @@ it('does not write an archive from a mirror that cannot have its older versions'
 });
 
 it('does not copy what is damaged in the mirror into the archive', async () => {
-  await backUp();
-  await change();
-  await backUp();
+  await backUpTwice();
   const packs = join(mirror, 'objects', 'pack');
   for (const name of await readdir(packs)) {
     if (!name.endsWith('.pack')) continue;
@@ -137,9 +140,7 @@ it('does not copy what is damaged in the mirror into the archive', async () => {
 });
 
 it('deletes no archive that has the name of an increment of long ago', async () => {
-  await backUp(increments);
-  await change();
-  await backUp(increments);
+  await backUpTwice(increments);
   await change();
   await backUp();
   expect(await readdir(archives)).not.toContain('local__app.1.bundle');
@@ -152,7 +153,7 @@ it('deletes no archive that has the name of an increment of long ago', async () 
 });
 
 it('writes no note that it could not read again', async () => {
-  await backUp();
+  await backUpFirst();
   const path = join(archives, `${key}.json`);
   const note = JSON.parse(await readFile(path, 'utf8'));
   note.versions = Array.from({ length: MAX_VERSIONS }, (_, index) => ({
@@ -245,9 +246,7 @@ describe('a manifest that was altered', () => {
     ['in its content', (path: string) => truncate(path, 10)],
     ['away', (path: string) => rm(path)],
   ])('%s fails its repository, until it is put back', async (_, alter) => {
-    await backUp();
-    await change();
-    await backUp();
+    await backUpTwice();
     const path = join(archives, 'local__app.versions', '1.json');
     const text = await readFile(path);
     await alter(path);
@@ -265,7 +264,7 @@ describe('what may be the last copy', () => {
   const mirrors = async () => (await readdir(join(mirror, '..'))).sort();
 
   it('is set aside, a mirror that cannot be read, when there is no archive', async () => {
-    await backUp();
+    await backUpFirst();
     await rm(archives, { recursive: true });
     await writeFile(join(mirror, 'HEAD'), 'nothing');
     const { stderr } = await backUp();
@@ -274,7 +273,7 @@ describe('what may be the last copy', () => {
   });
 
   it('is deleted once the archive has everything again', async () => {
-    await backUp();
+    await backUpFirst();
     await writeFile(join(mirror, 'HEAD'), 'nothing');
     await change();
     expect((await backUp()).code).toBe(0);
@@ -283,7 +282,7 @@ describe('what may be the last copy', () => {
   });
 
   it('is set aside with its note, a damaged archive', async () => {
-    await backUp();
+    await backUpFirst();
     await truncate(join(archives, key), 100);
     await rm(mirror, { recursive: true });
     expect((await backUp()).code).toBe(1);

@@ -1,26 +1,24 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { createPostgres } from '../support/databases.ts';
-import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createRepository, git, type TestRepository } from '../support/git.ts';
 import { startGitServer } from '../support/git-server.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
 const database = useDatabase();
-let folder: string;
+const folder = useTemporaryFolder();
 let archives: string;
 let app: TestRepository;
-let remove: () => Promise<void>;
 
 beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
   archives = join(folder, 'archives');
   app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'a' });
 });
-afterEach(() => remove());
 
 const backUp = (...sources: string[]) =>
   callWorker({

@@ -1,38 +1,25 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createGit } from '../../lib/git/git.ts';
 import { measureClone } from '../../lib/worker/archive/figures.ts';
 import { readCloneRefs } from '../../lib/worker/mirror/refs.ts';
 import { backUpRepository } from '../../lib/worker/repository/repository.ts';
 import { parseSource } from '../../lib/worker/source.ts';
 import { HOLD_ALL } from '../../lib/worker/versions/retention.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import {
-  createRepository,
-  git,
-  listRefs,
-  plantBomb,
-  type TestRepository,
-  temporaryFolder,
-} from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { createRepository, git, listRefs, plantBomb, type TestRepository } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { bundleOf, treeEntry } from '../support/packs.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
-let database: TestDatabase;
-let folder: string;
+const database = useDatabase();
+const folder = useSharedFolder();
 let bomb: TestRepository;
-let remove: () => Promise<void>;
 
 beforeAll(async () => {
-  database = await createPostgres();
-  ({ path: folder, remove } = await temporaryFolder());
   bomb = await createRepository(join(folder, 'bomb'));
   await plantBomb(bomb);
-});
-afterAll(async () => {
-  await database.close();
-  await remove();
 });
 
 it('archives a repository of 10^9 files, and reports that it did not count them', async () => {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { useDatabase } from '../support/hooks.ts';
+import { prepareOnce } from '../support/prepare-once.ts';
 import { plantStuckFolder } from '../support/stuck-folder.ts';
 import { refsOf, useVersionedApp, withIncrements } from '../support/versioned-app.ts';
 
@@ -23,10 +24,11 @@ async function change() {
   return ran;
 }
 
-beforeEach(async () => {
+const backUpTwice = prepareOnce(world, database, async () => {
   await world.backUp(withIncrements);
   await change();
 });
+beforeEach(() => backUpTwice());
 
 it('passes over an increment that was not recorded', async () => {
   // As if the run had been killed after it had published the increment.

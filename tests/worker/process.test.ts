@@ -1,35 +1,29 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { createRepository, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createRepository, type TestRepository } from '../support/git.ts';
 import { type GitServer, startGitServer } from '../support/git-server.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { startIn } from '../support/local-start.ts';
 import { runScript, startScript } from '../support/script.ts';
 import { rowsOf } from '../support/worker.ts';
 
-let folder: string;
+const folder = useTemporaryFolder();
 let app: TestRepository;
-let remove: () => Promise<void>;
 
 beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
   app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'a' });
 });
-afterEach(() => remove());
 
 describe('npm run worker', () => {
-  let database: TestDatabase;
+  const database = useDatabase();
   let server: GitServer;
   beforeAll(async () => {
-    database = await createPostgres();
     server = await startGitServer();
   });
-  afterAll(async () => {
-    await server.close();
-    await database.close();
-  });
+  afterAll(() => server.close());
 
   it('backs up a relative path, with results on stdout and progress on stderr', async () => {
     const args = ['run', '--source', 'app'];

@@ -1,26 +1,24 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
-import { createRepository, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
+import { createRepository, type TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { empty } from '../support/records.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
 const database = useDatabase();
-let folder: string;
+const folder = useTemporaryFolder();
 let app: TestRepository;
-let remove: () => Promise<void>;
 
 beforeEach(async () => {
   await empty(database.db);
-  ({ path: folder, remove } = await temporaryFolder());
   app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'first' });
 });
-afterEach(() => remove());
 
 const backUp = (sources = [app], wrap = (db: Database) => db) =>
   callWorker({

@@ -1,28 +1,26 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
 import { startRun } from '../../lib/records/recording/runs.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { connect } from '../support/connection.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { createRepository, temporaryFolder } from '../support/git.ts';
+import { useSharedFolder } from '../support/folders.ts';
+import { createRepository } from '../support/git.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
 let database: TestDatabase;
-let folder: string;
-let remove: () => Promise<void>;
+const folder = useSharedFolder();
 
 beforeAll(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
   for (const name of ['App', 'Other', 'Odd Näme.git-ish (1)']) {
     const repository = await createRepository(join(folder, name));
     await repository.commit({ 'a.txt': name });
   }
   await mkdir(join(folder, 'plain'));
 });
-afterAll(() => remove());
 beforeEach(async () => {
   database = await createPostgres();
 });

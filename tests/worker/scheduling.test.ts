@@ -3,7 +3,8 @@ import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readDocument } from '../support/documents.ts';
-import { useDatabase, useHostedWorker } from '../support/hooks.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { useHostedWorker } from '../support/hosted-worker.ts';
 import { runScript } from '../support/script.ts';
 import { rowsOf } from '../support/worker.ts';
 

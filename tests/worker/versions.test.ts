@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parseManifest } from '../../lib/archives/manifest.ts';
 import { createRepository, git } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
+import { prepareOnce } from '../support/prepare-once.ts';
 import { refsOf, useVersionedApp, withIncrements } from '../support/versioned-app.ts';
 import { rowsOf } from '../support/worker.ts';
 
@@ -40,11 +41,17 @@ describe.each([
     }
   });
 
-  it('brings back what there was before the mirror was deleted', async () => {
-    await world.backUp(env);
+  /** Returns the refs of before. */
+  const backUpRewritten = prepareOnce(world, database, async () => {
+    await world.backUpFirst(env);
     const before = await refsOf(world.app.path);
     await world.forcePush();
     await world.backUp(env);
+    return before;
+  });
+
+  it('brings back what there was before the mirror was deleted', async () => {
+    const before = await backUpRewritten();
     await rm(`${world.archives}-data`, { recursive: true });
     await world.app.commit({ 'c.txt': 'later' }, 'later');
     expect((await world.backUp(env)).code).toBe(0);
@@ -53,16 +60,14 @@ describe.each([
   });
 
   it('clones without what is kept', async () => {
-    await world.backUp(env);
-    await world.forcePush();
-    await world.backUp(env);
+    await backUpRewritten();
     await git(world.folder, 'clone', '--quiet', join(world.archives, 'local__app.bundle'), 'plain');
     expect((await refsOf(join(world.folder, 'plain'))).join('\n')).not.toContain('kept');
   });
 });
 
 it('replaces nothing when the source is emptied, and says what it had', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const before = await refsOf(world.app.path);
   await rm(world.app.path, { recursive: true });
   await createRepository(world.app.path);
@@ -73,7 +78,7 @@ it('replaces nothing when the source is emptied, and says what it had', async ()
 });
 
 it('writes only what is new as an increment, which nothing overwrites', async () => {
-  await world.backUp(withIncrements);
+  await world.backUpFirst(withIncrements);
   await writeFile(
     join(world.archives, 'local__app.1.bundle'),
     'the archive of a repository world.app.1',
@@ -90,7 +95,7 @@ it('writes only what is new as an increment, which nothing overwrites', async ()
 });
 
 it('compacts a chain into a full bundle and deletes the increments', async () => {
-  await world.backUp(withIncrements);
+  await world.backUpFirst(withIncrements);
   const before = await refsOf(world.app.path);
   await world.forcePush();
   for (let commit = 0; commit < 12; commit++) {
@@ -107,7 +112,7 @@ it('compacts a chain into a full bundle and deletes the increments', async () =>
 });
 
 it('links each manifest to the one before', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   await world.app.commit({ 'b.txt': 'three' }, 'three');
   await world.backUp();
   const { versions } = await world.readNote();
@@ -120,7 +125,7 @@ it('links each manifest to the one before', async () => {
 });
 
 it('warns of a rewritten history, with before and after', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   await world.forcePush();
   const { stderr } = await world.backUp();
   expect(stderr).toMatch(
@@ -130,7 +135,7 @@ it('warns of a rewritten history, with before and after', async () => {
 });
 
 it('takes over the archive of an earlier release as its first version', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const before = await refsOf(world.app.path);
   const path = join(world.archives, 'local__app.bundle.json');
   const note = JSON.parse(await readFile(path, 'utf8'));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type RuleName, ruleNames } from '../../../lib/alerts/rules/rule.ts';
 import { rules } from '../../../lib/alerts/rules/rules.ts';
 import { readUnwell } from '../../../lib/alerts/rules/unwell.ts';
@@ -6,7 +6,7 @@ import { alertRuleVariables } from '../../../lib/config/alerts/rules.ts';
 import { freshnessVariables } from '../../../lib/config/freshness.ts';
 import { readConfig } from '../../../lib/config/read.ts';
 import type { Database } from '../../../lib/database/database.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { explainRead } from '../../support/plans.ts';
 import { sql } from '../../support/records.ts';
 
@@ -20,10 +20,9 @@ const RUNS = 2_000;
 const FAILING = 100;
 const DAYS = 1_000;
 
-let database: TestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await createPostgres();
   const statements = [
     `INSERT INTO backup_runs (status, started_at, error_message)
      SELECT CASE WHEN n % 10 = 0 THEN 'failed' ELSE 'completed' END, now() - (${RUNS} - n) * interval '1 hour',
@@ -56,7 +55,6 @@ beforeAll(async () => {
   ];
   for (const text of statements) await sql(database.db, text);
 }, 240_000);
-afterAll(() => database.close());
 
 const config = readConfig(alertRuleVariables.extend(freshnessVariables.shape), {});
 const evaluate = (name: RuleName) => (db: Database) =>

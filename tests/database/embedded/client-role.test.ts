@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import type { Client } from 'pg';
@@ -11,8 +10,9 @@ import {
 import { createTestClock } from '../../support/clock.ts';
 import { connect } from '../../support/connection.ts';
 import { silentLog } from '../../support/databases.ts';
+import { useSharedFolder } from '../../support/folders.ts';
 
-let parent: string;
+const parent = useSharedFolder();
 let db: EmbeddedDatabase;
 let client: Client;
 
@@ -25,7 +25,6 @@ async function open(): Promise<void> {
 
 // A data directory as it was made when every client was a superuser.
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'embedded-'));
   const dataDir = join(parent, 'data');
   await mkdir(dataDir, { mode: 0o755 });
   const old = await PGlite.create(join(dataDir, 'postgres'));
@@ -46,7 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await client.end();
   await db.close();
-  await rm(parent, { recursive: true, force: true });
 });
 
 it.each([

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -16,14 +15,13 @@ import {
 import type { PortOptions } from '../../../lib/database/embedded/server.ts';
 import { silentLog } from '../../support/databases.ts';
 import { copyTemplate } from '../../support/embedded-templates.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
 
-let parent: string;
+const parent = useTemporaryFolder();
 let dataDir: string;
 beforeEach(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'embedded-'));
   dataDir = join(parent, 'data');
 });
-afterEach(() => rm(parent, { recursive: true, force: true }));
 
 /** Puts a database there that has nothing in it: to make one takes seconds. */
 const copySound = () => copyTemplate(inject('embeddedTemplates'), dataDir, 'empty');

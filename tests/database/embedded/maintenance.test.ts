@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { startMaintenance } from '../../../lib/database/embedded/maintenance.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { createEmbedded, silentLog, type TestDatabase } from '../../support/databases.ts';
+import { createEmbedded, silentLog } from '../../support/databases.ts';
+import { useDatabase } from '../../support/hooks.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createEmbedded();
-});
-afterAll(() => database.close());
+const database = useDatabase(createEmbedded);
 
 it('tells the planner each hour how many rows there are', async () => {
   const clock = createTestClock();

@@ -1,29 +1,27 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { socketOf } from '../../support/connection.ts';
+import { useSharedFolder } from '../../support/folders.ts';
 import { openTemporary } from './open-temporary.ts';
 
 // The programs that people look into the embedded database with: psql, pg_dump and Drizzle Studio.
 
 const password = 'a/long:pass@word';
 let db: EmbeddedDatabase;
-let folder: string;
+const folder = useSharedFolder();
 beforeAll(async () => {
   db = await openTemporary(systemClock, { port: 0, password });
-  folder = await mkdtemp(join(tmpdir(), 'clients-'));
   await db.query({ text: "INSERT INTO execution_logs (message) VALUES ('first'), ('second')" });
 });
 afterAll(async () => {
   await db.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** The major version of a program of Postgres; null when it is not installed. */

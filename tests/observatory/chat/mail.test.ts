@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   advanceUntilSettled,
   askStream,
@@ -8,20 +8,16 @@ import {
   scriptChat,
   sentTo,
 } from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { decide, type MailChat, mailCall, startMailChat } from '../../support/mail-chat.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest } from '../../support/upstash-rest.ts';
 
 // What a person is asked about is what is mailed, and nobody is asked about what cannot be.
 
-let database: TestDatabase;
+const database = useDatabase();
 let chat: MailChat;
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   chat = await startMailChat(database);
 });

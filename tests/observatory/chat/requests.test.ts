@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createArchiveFolder } from '../../support/archives.ts';
 import {
   chatEnvironment,
@@ -8,22 +8,18 @@ import {
   scriptChat,
   sentTo,
 } from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { TEST_SECRET } from '../../support/deps.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { ADDRESSES, startMailService } from '../../support/mail.ts';
 import { createObservatoryClient } from '../../support/observatory-client.ts';
 import { empty, insertLog, insertRun, sql } from '../../support/records.ts';
 
 // POST and GET /chat, what /chat/stream refuses before its first event, and /api/tools/execute.
 
-let database: TestDatabase;
+const database = useDatabase();
 let gateway: Gateway;
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   await empty(database.db);
   await emptyChat(database.db);

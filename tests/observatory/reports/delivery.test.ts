@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { useDatabase } from '../../support/hooks.ts';
 import { ADDRESSES, type MailService, startMailService } from '../../support/mail.ts';
 import {
   createObservatoryClient,
@@ -11,15 +11,13 @@ const [OPS, BOSS] = ADDRESSES;
 const ID = '6f3c2f1e-0c5a-4b7d-9a53-3f1f7f1d2c11';
 const WRITTEN = { report_type: 'latest_backup', content_markdown: '# All is well\n\nFor now.' };
 
-let database: TestDatabase;
+const database = useDatabase();
 let mail: MailService;
 let client: ObservatoryClient;
 
 beforeAll(async () => {
-  database = await createPostgres();
   await sql(database.db, `INSERT INTO users VALUES ('grace', 'x', '2020-01-01')`);
 });
-afterAll(() => database.close());
 beforeEach(async () => {
   await sql(database.db, 'TRUNCATE reports');
   mail = await startMailService();

@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withSecret } from '../../support/deps.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { ADDRESSES, type MailService, startMailService } from '../../support/mail.ts';
 import { createObservatoryClient } from '../../support/observatory-client.ts';
 import { sql } from '../../support/records.ts';
@@ -10,13 +10,9 @@ import { sql } from '../../support/records.ts';
 const REPORT = { subject: 'From an agent', content_markdown: '**3** runs failed' };
 const asMcp = { token: null, headers: withSecret };
 
-let database: TestDatabase;
+const database = useDatabase();
 let mail: MailService;
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   await sql(database.db, 'TRUNCATE reports');
   mail = await startMailService();

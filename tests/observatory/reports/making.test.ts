@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { recordDrill } from '../../../lib/records/drills/record.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { TEST_SECRET } from '../../support/deps.ts';
 import { emptyLedger, someDrill } from '../../support/drills.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import {
   createObservatoryClient,
   type ObservatoryClient,
@@ -19,13 +19,9 @@ import {
 const ID = '6f3c2f1e-0c5a-4b7d-9a53-3f1f7f1d2c11';
 const MiB = 2 ** 20;
 
-let database: TestDatabase;
+const database = useDatabase();
 let client: ObservatoryClient;
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   await empty(database.db);
   await sql(database.db, 'TRUNCATE reports');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { clearOtherRuns, clearSharedRun, takeLeftJobs } from '../../../lib/records/fleet/ending.ts';
 import {
   addHeldJob,
@@ -11,7 +11,8 @@ import {
 import { beatMember, enterRun, leaveRun, type Member } from '../../../lib/records/fleet/members.ts';
 import { recordJobResult, recordJobUnchanged } from '../../../lib/records/fleet/results.ts';
 import { startRun } from '../../../lib/records/recording/runs.ts';
-import { everyDatabase, type TestDatabase } from '../../support/databases.ts';
+import { everyDatabase } from '../../support/databases.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { empty, sql } from '../../support/records.ts';
 
 const idle = { bytes: 0, active: [] };
@@ -21,13 +22,9 @@ const result = {
 };
 
 describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => {
-  let database: TestDatabase;
+  const database = useDatabase(create);
   let near: Member;
   let far: Member;
-  beforeAll(async () => {
-    database = await create();
-  });
-  afterAll(() => database.close());
   beforeEach(async () => {
     const { db } = database;
     await empty(db);

@@ -11,7 +11,7 @@ import { createRedactor } from '../../../lib/security/redaction/redactor.ts';
 import { openCredentialsFile } from '../../../lib/worker/logins/credentials-file.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../../support/databases.ts';
 import { countJobs, createPostgresWithVectors } from '../../support/embeddings.ts';
-import { temporaryFolder } from '../../support/git.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { insertLog, sql } from '../../support/records.ts';
 import { times } from '../size.ts';
 import { beginWork } from './begin-work.ts';

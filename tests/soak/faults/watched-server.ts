@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { findFreePort } from '../../../scripts/free-port.ts';
-import { temporaryFolder } from '../../support/git.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { freePorts, startIn } from '../../support/local-start.ts';
 
 /** `npm start` in its own process, whose resources can be looked at. */

@@ -1,7 +1,8 @@
 import { openDatabase } from '../../../lib/database/open.ts';
 import { createPostgres, silentLog } from '../../support/databases.ts';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.ts';
-import { createRepository, temporaryFolder } from '../../support/git.ts';
+import { temporaryFolder } from '../../support/folders.ts';
+import { createRepository } from '../../support/git.ts';
 import { startGitServer } from '../../support/git-server.ts';
 import { createHostedWorker } from '../../support/hosted-worker.ts';
 import { NEON_HOST, startNeonEndpoint } from '../../support/neon-http.ts';

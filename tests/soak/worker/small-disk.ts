@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '../../support/git.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const execute = promisify(execFile);
 

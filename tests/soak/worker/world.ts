@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPostgres, type TestDatabase } from '../../support/databases.ts';
-import { createRepository, type TestRepository, temporaryFolder } from '../../support/git.ts';
+import { temporaryFolder } from '../../support/folders.ts';
+import { createRepository, type TestRepository } from '../../support/git.ts';
 import { processesOf } from '../../support/processes.ts';
 import type { ScriptOptions } from '../../support/script.ts';
 import { createLedger, type Ledger } from './ledger.ts';

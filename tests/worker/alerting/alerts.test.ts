@@ -5,7 +5,8 @@ import { RunStopped } from '../../../lib/worker/stop.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { createRepository } from '../../support/git.ts';
 import { startGitServer } from '../../support/git-server.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import {
   type AlertReceiver,
   HOUR_MS,

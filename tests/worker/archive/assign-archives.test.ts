@@ -1,22 +1,16 @@
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { assignArchives, canonicalAddress } from '../../../lib/worker/archive/assign-archives.ts';
 import { parseSource } from '../../../lib/worker/source.ts';
-import { createRepository, listRefs, temporaryFolder } from '../../support/git.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
+import { createRepository, listRefs } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { callWorker } from '../../support/worker.ts';
 
 const database = useDatabase();
-let folder: string;
-let archives: string;
-let remove: () => Promise<void>;
-
-beforeEach(async () => {
-  ({ path: folder, remove } = await temporaryFolder());
-  archives = join(folder, 'archives');
-});
-afterEach(() => remove());
+const folder = useTemporaryFolder();
+const archives = join(folder, 'archives');
 
 const backUp = (...sources: string[]) => {
   const args = ['run', ...sources.flatMap((source) => ['--source', source])];

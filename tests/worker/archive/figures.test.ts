@@ -1,15 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createGit } from '../../../lib/git/git.ts';
 import { measureHistory } from '../../../lib/worker/archive/figures.ts';
-import { git, temporaryFolder } from '../../support/git.ts';
+import { useSharedFolder } from '../../support/folders.ts';
+import { createBare, git } from '../../support/git.ts';
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-beforeAll(async () => {
-  folder = await temporaryFolder();
-});
-afterAll(() => folder.remove());
+const folder = useSharedFolder();
 
 it.each([1, 999, 1_000, 1_001])(
   'counts a history of %i commits, and reads its HEAD',
@@ -48,8 +45,8 @@ async function makeHistory(
   name: string,
   { commits, subject }: { commits: number; subject?: string },
 ): Promise<string> {
-  const path = join(folder.path, `${name}-${commits}.git`);
-  await git(folder.path, 'init', '--quiet', '--bare', '--initial-branch=main', path);
+  const path = join(folder, `${name}-${commits}.git`);
+  await createBare(path);
   const input = Array.from({ length: commits }, (_, index) => {
     const text = subject ?? `commit ${index + 1}`;
     return `commit refs/heads/main\ncommitter Ada <ada@example.com> ${index + 1} +0000\ndata ${text.length}\n${text}\n`;

@@ -15,18 +15,30 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { createRepository } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
+import { prepareOnce } from '../../support/prepare-once.ts';
 import { refsOf, useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
 import { callWorker, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
+/** Two versions. */
+const backUpTwice = prepareOnce(world, database, async (env: Record<string, string>) => {
+  await world.backUpFirst(env);
+  await world.app.commit({ 'b.txt': 'three' }, 'three');
+  await world.backUp(env);
+});
+/** Two versions of which the second has another history; returns the refs of the first. */
+const backUpRewritten = prepareOnce(world, database, async (env: Record<string, string>) => {
+  await world.backUpFirst(env);
+  const before = await refsOf(world.app.path);
+  await world.forcePush();
+  await world.backUp(env);
+  return before;
+});
 
 describe('a damaged archive', () => {
   it('is written again from the mirror, with all versions', async () => {
-    await world.backUp();
-    const before = await refsOf(world.app.path);
-    await world.forcePush();
-    await world.backUp();
+    const before = await backUpRewritten({});
     await truncate(join(world.archives, 'local__app.bundle'), 100);
     await world.app.commit({ 'b.txt': 'three' }, 'three');
     const { code, stderr } = await world.backUp();
@@ -38,7 +50,7 @@ describe('a damaged archive', () => {
   });
 
   it('is set aside if the mirror is gone, and the run fails', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await truncate(join(world.archives, 'local__app.bundle'), 100);
     await rm(`${world.archives}-data`, { recursive: true });
     const { code, stderr } = await world.backUp();
@@ -50,9 +62,7 @@ describe('a damaged archive', () => {
   });
 
   it('is noticed when an increment is missing', async () => {
-    await world.backUp(withIncrements);
-    await world.app.commit({ 'b.txt': 'three' }, 'three');
-    await world.backUp(withIncrements);
+    await backUpTwice(withIncrements);
     await rm(join(world.archives, 'local__app.1.bundle'));
     expect((await world.backUp(withIncrements)).stderr).toContain('local__app.1.bundle is missing');
     expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
@@ -60,7 +70,7 @@ describe('a damaged archive', () => {
 });
 
 it('rebuilds a damaged mirror', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const objects = join(`${world.archives}-data`, 'mirrors', 'local__app.git', 'objects', 'pack');
   for (const name of await readdir(objects)) {
     if (name.endsWith('.pack')) await truncate(join(objects, name), 20);
@@ -74,7 +84,7 @@ it('rebuilds a damaged mirror', async () => {
 });
 
 it('finishes what a killed run began: the note is there and the bundle is not', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const before = await refsOf(world.app.path);
   await copyFile(join(world.archives, 'local__app.bundle'), join(world.folder, 'first.bundle'));
   await world.forcePush();
@@ -123,10 +133,7 @@ describe('bit rot, which neither size nor time tells', () => {
     ['a full bundle', {}, 'local__app.bundle'],
     ['an increment', withIncrements, 'local__app.1.bundle'],
   ])('in %s is found, and the archive is written again from the mirror', async (_, env, name) => {
-    await world.backUp(env);
-    const before = await refsOf(world.app.path);
-    await world.forcePush();
-    await world.backUp(env);
+    const before = await backUpRewritten(env);
     await flipBytes(name);
     expect((await world.backUp(env)).stdout).toContain('1 unchanged');
     const { code, stdout, stderr } = await again(env);
@@ -138,7 +145,7 @@ describe('bit rot, which neither size nor time tells', () => {
   });
 
   it('fails the repository if the mirror is gone', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await flipBytes('local__app.bundle');
     await rm(`${world.archives}-data/mirrors`, { recursive: true });
     const { code, stderr } = await again();
@@ -146,7 +153,7 @@ describe('bit rot, which neither size nor time tells', () => {
   });
 
   it('of a repository that this run does not back up is a failure of that repository', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await flipBytes('local__app.bundle');
     const other = await createRepository(join(world.folder, 'other'));
     await other.commit({ 'b.txt': 'b' });
@@ -186,10 +193,7 @@ describe('an archive of which the note or the full bundle is missing', () => {
     ['its full bundle, and it has increments', withIncrements, ['local__app.bundle'], true],
     ['its note, and the mirror', withIncrements, [note], false],
   ])('is written again with all versions: %s', async (_, env, missing, hasMirror) => {
-    await world.backUp(env);
-    const before = await refsOf(world.app.path);
-    await world.forcePush();
-    await world.backUp(env);
+    const before = await backUpRewritten(env);
     for (const name of missing) await rm(join(world.archives, name));
     if (!hasMirror) await rm(`${world.archives}-data/mirrors`, { recursive: true });
     const { code, stderr } = await world.backUp(env);
@@ -202,7 +206,7 @@ describe('an archive of which the note or the full bundle is missing', () => {
   });
 
   it('is made anew, and the run fails once, if nothing else has what it had', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await rm(join(world.archives, 'local__app.bundle'));
     await rm(`${world.archives}-data/mirrors`, { recursive: true });
     const { code, stderr } = await world.backUp();
@@ -216,7 +220,7 @@ describe('an archive of which the note or the full bundle is missing', () => {
 });
 
 it('rebuilds a mirror whose refs cannot be read', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const packed = join(`${world.archives}-data`, 'mirrors', 'local__app.git', 'packed-refs');
   await truncate(packed, 70);
   await world.app.commit({ 'b.txt': 'three' }, 'three');
@@ -234,9 +238,7 @@ describe('what a killed worker did and did not record', () => {
   const [first, second] = [1, 2].map((version) => ({ version, pruned: false }));
 
   it('is a version that it made', async () => {
-    await world.backUp();
-    await world.app.commit({ 'b.txt': 'three' }, 'three');
-    await world.backUp();
+    await backUpTwice({});
     await database.db.query({
       text: "DELETE FROM archive_versions WHERE repo_full_name = 'local/app' AND version = 2",
     });
@@ -245,9 +247,7 @@ describe('what a killed worker did and did not record', () => {
   });
 
   it('is a version that it let go', async () => {
-    await world.backUp();
-    await world.app.commit({ 'b.txt': 'three' }, 'three');
-    await world.backUp();
+    await backUpTwice({});
     const path = join(world.archives, 'local__app.bundle.json');
     const note = JSON.parse(await readFile(path, 'utf8'));
     await writeFile(path, JSON.stringify({ ...note, versions: note.versions.slice(1) }));
@@ -259,7 +259,7 @@ describe('what a killed worker did and did not record', () => {
   });
 
   it('leaves the records alone while there is no archive', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await rename(world.archives, `${world.archives}-away`);
     await mkdir(world.archives);
     await rename(world.app.path, `${world.app.path}-away`);
@@ -286,9 +286,7 @@ it('lets go no version in a run that has lost the note, with what it warned of',
 
 describe('an archive folder that is not mounted', () => {
   it('is not taken for a first backup: the run fails, and the versions keep their numbers', async () => {
-    await world.backUp();
-    await world.app.commit({ 'b.txt': 'three' }, 'three');
-    await world.backUp();
+    await backUpTwice({});
     await rename(world.archives, `${world.archives}-away`);
     await mkdir(world.archives);
     const { code, stderr } = await world.backUp();
@@ -303,7 +301,7 @@ describe('an archive folder that is not mounted', () => {
   });
 
   it('nor where the mirror is gone, too', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await rename(world.archives, `${world.archives}-away`);
     await mkdir(world.archives);
     await rm(`${world.archives}-data`, { recursive: true });
@@ -315,9 +313,7 @@ describe('an archive folder that is not mounted', () => {
 });
 
 it('fails while a manifest is missing, also when the repository changes', async () => {
-  await world.backUp(withIncrements);
-  await world.app.commit({ 'b.txt': 'three' }, 'three');
-  await world.backUp(withIncrements);
+  await backUpTwice(withIncrements);
   const path = join(world.archives, 'local__app.versions', '1.json');
   await rename(path, `${path}.away`);
   await world.app.commit({ 'b.txt': 'four' }, 'four');

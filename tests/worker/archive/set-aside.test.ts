@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { git } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
+import { prepareOnce } from '../../support/prepare-once.ts';
 import { refsOf, useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
 import { callWorker } from '../../support/worker.ts';
 
@@ -25,7 +26,7 @@ const call = (...args: string[]) =>
   callWorker({ databaseUrl: database.url, archives: world.archives, args });
 
 // Version 3 needs the increment that is lost, with the mirror: the archive is set aside.
-beforeEach(async () => {
+const loseIncrement = prepareOnce(world, database, async () => {
   history = [];
   await backUp();
   for (const text of ['three', 'four', 'five']) {
@@ -36,6 +37,10 @@ beforeEach(async () => {
   await rm(lost());
   await rm(`${world.archives}-data/mirrors`, { recursive: true });
   expect((await backUp()).code).toBe(1);
+  return history;
+});
+beforeEach(async () => {
+  history = [...(await loseIncrement())];
 });
 
 async function nameOf(): Promise<string> {

@@ -1,25 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
-import { createRepository, git, temporaryFolder } from '../../support/git.ts';
+import { expect, it } from 'vitest';
+import { useSharedFolder } from '../../support/folders.ts';
+import { createRepository, git } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { callWorker, rowsOf } from '../../support/worker.ts';
 
-let database: TestDatabase;
-let folder: string;
-let remove: () => Promise<void>;
+const database = useDatabase();
+const folder = useSharedFolder();
 const columns = `head_commit, head_commit_message, head_commit_at::text, total_commits, branch_count,
   tag_count, tracked_files, total_blob_size_bytes, avg_blob_size_bytes, largest_blob_path,
   largest_blob_size_bytes, archive_count, largest_archive_path`;
-
-beforeAll(async () => {
-  database = await createPostgres();
-  ({ path: folder, remove } = await temporaryFolder());
-});
-afterAll(async () => {
-  await database.close();
-  await remove();
-});
 
 const snapshotOf = async (archives: string, ...sources: string[]) => {
   const args = ['run', ...sources.flatMap((source) => ['--source', source])];

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { Context } from 'hono';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createRepository, git } from '../../support/git.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
-import { createHostedWorker } from '../../support/hosted-worker.ts';
-import { rowsOf } from '../../support/worker.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { createHostedWorker, useHostedWorker } from '../../support/hosted-worker.ts';
+import { lastResults, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const bench = useHostedWorker(database);
@@ -16,12 +16,7 @@ beforeEach(async () => {
   target = `${bench.host.url}/ada/backups.git`;
 });
 
-const lastResults = () =>
-  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
-    database.db,
-    `SELECT repo_full_name, status, error_message FROM backup_results
-     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
-  );
+const results = () => lastResults(database.db);
 const run = (env: Record<string, string> = {}) =>
   bench.run({
     databaseUrl: database.url,
@@ -78,7 +73,7 @@ it('does not back up the destination into itself', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   const { stderr } = await run();
-  expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/a' }]);
+  expect(await results()).toMatchObject([{ repo_full_name: 'team/a' }]);
   expect(stderr).toContain('ada/backups: skipped: it is the destination of the archives');
 });
 
@@ -105,7 +100,7 @@ describe('with user settings that would redirect git', () => {
     const token = await bench.logIn('token', 'github:destination');
     bench.host.state.tokens.delete(token);
     expect((await run({ HOME: home })).code).toBe(1);
-    expect(await lastResults()).toMatchObject([
+    expect(await results()).toMatchObject([
       {
         error_message: expect.stringMatching(
           /^not pushed: .* does not accept the destination login/,
@@ -123,7 +118,7 @@ it('sends the destination login to no other host', async () => {
   const elsewhere = target.replace('127.0.0.1', 'localhost');
   expect((await run({ BACKUP_REPO_PATH: elsewhere })).code).toBe(1);
   expect(headersFor('ada/backups')).toEqual(new Set([null]));
-  expect(await lastResults()).toMatchObject([
+  expect(await results()).toMatchObject([
     { repo_full_name: 'team/a', error_message: expect.stringContaining('not on 127.0.0.1') },
     {
       repo_full_name: 'team/open',
@@ -137,7 +132,7 @@ it('sends the destination login to no other host', async () => {
 it('says that there is no destination login', async () => {
   await bench.logIn();
   expect((await run()).code).toBe(1);
-  expect(await lastResults()).toMatchObject([
+  expect(await results()).toMatchObject([
     {
       status: 'failed',
       error_message: expect.stringMatching(
@@ -197,7 +192,7 @@ it.each(['source', 'destination'])('sends no token along a redirect of a %s', as
     c.redirect(`${elsewhere.host.url}${c.req.path}?service=${c.req.query('service')}`, 301),
   );
   expect((await run()).code).toBe(1);
-  expect(await lastResults()).toMatchObject([
+  expect(await results()).toMatchObject([
     { status: 'failed', error_message: expect.stringMatching(/301|redirect/) },
   ]);
   expect(elsewhere.http.requests).toEqual([]);
@@ -231,7 +226,7 @@ describe('a push that is rejected', () => {
     await bench.add({ fullName: 'team/b' });
     beforePush(async (c) => c.text('quota exceeded', 403));
     expect((await run()).code).toBe(1);
-    expect(await lastResults()).toMatchObject([
+    expect(await results()).toMatchObject([
       { repo_full_name: 'team/a', error_message: expect.stringMatching(/^not pushed: .*403/) },
       { repo_full_name: 'team/b', error_message: expect.stringMatching(/^not pushed: .*403/) },
     ]);
@@ -246,7 +241,7 @@ describe('a push that is rejected', () => {
       mode: 0o700,
     });
     expect((await run()).code).toBe(1);
-    expect(await lastResults()).toMatchObject([
+    expect(await results()).toMatchObject([
       { error_message: expect.stringMatching(/^not pushed: .*main is protected.*hook declined/) },
     ]);
     const pushes = bench.http.requests.filter(({ path }) => path.endsWith('/git-receive-pack'));

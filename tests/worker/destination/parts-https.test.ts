@@ -4,18 +4,19 @@ import { generateIdentity, identityToRecipient } from 'age-encryption';
 import type { Context } from 'hono';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createTestClock } from '../../support/clock.ts';
-import { git } from '../../support/git.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { createBare, git } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { descendantsOf, ended } from '../../support/processes.ts';
 import { startScript } from '../../support/script.ts';
-import { rowsOf } from '../../support/worker.ts';
+import { lastResults, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const bench = useHostedWorker(database);
 let target: string;
 beforeEach(async () => {
   bench.host.addRepository({ fullName: 'ada/backups', private: true });
-  await git(bench.folder, 'init', '--quiet', '--bare', '--initial-branch=main', bare());
+  await createBare(bare());
   await bench.add({ fullName: 'team/a', private: true });
   await bench.add({ fullName: 'team/b' });
   await bench.logIn();
@@ -25,12 +26,7 @@ beforeEach(async () => {
 
 const bare = () => join(bench.folder, 'host/ada/backups.git');
 const at = (...args: string[]) => git(bare(), ...args);
-const results = () =>
-  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
-    database.db,
-    `SELECT repo_full_name, status, error_message FROM backup_results
-     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
-  );
+const results = () => lastResults(database.db);
 const run = (args = ['run'], env: Record<string, string> = {}) =>
   bench.run({
     databaseUrl: database.url,

@@ -6,9 +6,10 @@ import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { committer } from '../../../lib/stores/git/repository-clone.ts';
 import { createPostgres } from '../../support/databases.ts';
-import { createRepository, git, listRefs } from '../../support/git.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
-import { rowsOf } from '../../support/worker.ts';
+import { createBare, createRepository, git, listRefs } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
+import { lastResults, rowsOf } from '../../support/worker.ts';
 
 const execute = promisify(execFile);
 const database = useDatabase();
@@ -20,20 +21,15 @@ const address = () => `git+file://${target}`;
 
 beforeEach(async () => {
   target = join(bench.folder, 'backups.git');
-  await git(bench.folder, 'init', '--quiet', '--bare', '--initial-branch=trunk', target);
+  await createBare(target, 'trunk');
 });
 
-const lastResults = () =>
-  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
-    database.db,
-    `SELECT repo_full_name, status, error_message FROM backup_results
-     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
-  );
+const results = () => lastResults(database.db);
 const run = (args = ['run'], env: Record<string, string> = {}) =>
   bench.run({ databaseUrl: database.url, args, env: { BACKUP_REPO_PATH: target, ...env } });
 /** The size of everything that the destination can reach, compressed. */
 async function sizeOf(): Promise<number> {
-  await at('gc', '--quiet', '--prune=now');
+  await at('repack', '-a', '-d', '--quiet');
   const [, size] = /^size-pack: (\d+)$/m.exec(await at('count-objects', '-v')) ?? [];
   return Number(size) * 1024;
 }
@@ -56,8 +52,7 @@ it('gets all archives of a run in one commit, with how to restore them', async (
   ]);
   expect(await at('log', '--format=%s', 'trunk')).toBe('Back up 2 archives');
   expect(await at('fsck', '--full', '--strict')).toBe('');
-  const results = await lastResults();
-  expect(results.map(({ status }) => status)).toEqual(['completed', 'completed']);
+  expect((await results()).map(({ status }) => status)).toEqual(['completed', 'completed']);
   const stores = 'SELECT store, version, reason FROM archive_stores ORDER BY repo_full_name';
   const stored = { store: address(), version: 1, reason: '' };
   expect(await rowsOf(database.db, stores)).toEqual([stored, stored]);
@@ -95,7 +90,7 @@ it('gets an archive above 100 MiB in parts, which is restored from there', {
   await writeFile(join(big.path, 'big.bin'), randomFillSync(Buffer.alloc(101 * 2 ** 20)));
   await big.commit({});
   expect(await run(['run', '--source', big.path])).toMatchObject({ code: 0 });
-  expect(await lastResults()).toMatchObject([{ status: 'completed' }]);
+  expect(await results()).toMatchObject([{ status: 'completed' }]);
   const sizes = (await at('ls-tree', '-r', '-l', 'trunk')).split('\n').map((line) => {
     const [, size, path = ''] = / +(\d+)\t(.*)$/.exec(line) ?? [];
     return { path, size: Number(size) };
@@ -163,12 +158,12 @@ it('gets archives that an earlier run could not push, even if nothing changed', 
   const there = target;
   target = join(bench.folder, 'missing.git');
   expect((await run()).code).toBe(1);
-  expect(await lastResults()).toMatchObject([
+  expect(await results()).toMatchObject([
     { status: 'failed', error_message: expect.stringMatching(/^not pushed: .*does not exist/) },
   ]);
   target = there;
   expect((await run()).code).toBe(0);
-  expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/a', status: 'completed' }]);
+  expect(await results()).toMatchObject([{ repo_full_name: 'team/a', status: 'completed' }]);
 });
 
 it('loses nothing when two workers push at the same time, also of one archive', async () => {
@@ -217,7 +212,7 @@ describe('the layout', () => {
     const before = await at('rev-parse', 'trunk');
     await bench.add({ fullName: 'team/b' });
     expect((await run(['run'], { BACKUP_REPO_LAYOUT: layout })).code).toBe(1);
-    expect(await lastResults()).toContainEqual(
+    expect(await results()).toContainEqual(
       expect.objectContaining({
         repo_full_name: 'team/b',
         status: 'failed',

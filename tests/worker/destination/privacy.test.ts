@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { git } from '../../support/git.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();

@@ -3,19 +3,15 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createPostgres } from '../../support/databases.ts';
-import { createRepository, git, listRefs } from '../../support/git.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
-import { rowsOf } from '../../support/worker.ts';
+import { createBare, createRepository, git, listRefs } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
+import { lastResults, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const bench = useHostedWorker(database);
 
-const lastResults = () =>
-  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
-    database.db,
-    `SELECT repo_full_name, status, error_message FROM backup_results
-     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
-  );
+const results = () => lastResults(database.db);
 const runTo = (destination: string, args = ['run']) =>
   bench.run({
     databaseUrl: database.url,
@@ -28,7 +24,7 @@ describe('a local destination in the layout `files`', () => {
   const at = (...args: string[]) => git(target, ...args);
   beforeEach(async () => {
     target = join(bench.folder, 'backups.git');
-    await git(bench.folder, 'init', '--quiet', '--bare', '--initial-branch=trunk', target);
+    await createBare(target, 'trunk');
   });
 
   it('gets each archive at the root of its default branch, one commit each', async () => {
@@ -49,7 +45,7 @@ describe('a local destination in the layout `files`', () => {
     expect((await readdir(bench.archives)).filter((name) => name.startsWith('.'))).toEqual([]);
 
     await runTo(target);
-    expect(await lastResults()).toEqual([]);
+    expect(await results()).toEqual([]);
     expect(await at('rev-list', '--count', 'trunk')).toBe('2');
   });
 
@@ -102,7 +98,7 @@ describe('a local destination in the layout `files`', () => {
     await bench.logIn();
     const { code } = await runTo(join(bench.folder, 'missing.git'));
     expect(code).toBe(1);
-    expect(await lastResults()).toMatchObject([
+    expect(await results()).toMatchObject([
       { status: 'failed', error_message: expect.stringMatching(/^not pushed: .*does not exist/) },
     ]);
     expect(await readdir(bench.archives)).toContain('team__a.bundle');
@@ -110,7 +106,7 @@ describe('a local destination in the layout `files`', () => {
     expect(await rowsOf(database.db, state)).toEqual([{ archive_key: 'team__a.bundle' }]);
 
     expect((await runTo(target)).code).toBe(0);
-    expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/a', status: 'completed' }]);
+    expect(await results()).toMatchObject([{ repo_full_name: 'team/a', status: 'completed' }]);
     expect(await at('ls-tree', '--name-only', 'trunk')).toBe('team__a.bundle');
   });
 
@@ -156,7 +152,7 @@ describe('a local destination in the layout `files`', () => {
     await writeFile(join(big.path, 'big.bin'), randomFillSync(Buffer.alloc(101 * 2 ** 20)));
     await big.commit({});
     expect((await runTo(target, ['run', '--source', big.path])).code).toBe(1);
-    expect(await lastResults()).toEqual([
+    expect(await results()).toEqual([
       {
         repo_full_name: 'local/big',
         status: 'too_large',
@@ -172,7 +168,7 @@ describe('a local destination in the layout `files`', () => {
     await rm(join(bench.archives, 'local__big.bundle'));
     const args = ['run', '--source', big.path];
     expect((await bench.run({ databaseUrl: database.url, args })).code).toBe(0);
-    expect(await lastResults()).toMatchObject([{ status: 'completed' }]);
+    expect(await results()).toMatchObject([{ status: 'completed' }]);
   });
 
   it('loses nothing when two workers push concurrently', async () => {

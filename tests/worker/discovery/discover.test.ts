@@ -2,22 +2,18 @@ import { readdir } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { grantAppToken, makeToken } from '../../support/git-host/state.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import type { HostedWorker } from '../../support/hosted-worker.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { createMemoryKeychain } from '../../support/keychain.ts';
 import { factsAt } from '../../support/logins.ts';
-import { rowsOf } from '../../support/worker.ts';
+import { lastResults, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const bench = useHostedWorker(database);
 
 const run = (env: Record<string, string> = {}) => bench.run({ databaseUrl: database.url, env });
-const results = () =>
-  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
-    database.db,
-    `SELECT repo_full_name, status, error_message FROM backup_results
-     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
-  );
+const results = () => lastResults(database.db);
 const lastRun = async () =>
   (
     await rowsOf(

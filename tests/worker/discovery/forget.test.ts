@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { beforeEach, expect, it } from 'vitest';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();

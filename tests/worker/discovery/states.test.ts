@@ -5,7 +5,7 @@ import { git } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { createHostedWorker, type HostedWorker, install } from '../../support/hosted-worker.ts';
 import { insertResult, insertRun } from '../../support/records.ts';
-import { rowsOf } from '../../support/worker.ts';
+import { lastResults, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 let bench: HostedWorker;
@@ -20,14 +20,9 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 
 const run = () => bench.run({ databaseUrl: database.url });
-const lastResults = () =>
-  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
-    database.db,
-    `SELECT repo_full_name, status, error_message FROM backup_results
-     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
-  );
+const results = () => lastResults(database.db);
 const resultOf = async (name: string) =>
-  (await lastResults()).find((result) => result.repo_full_name === name);
+  (await results()).find((result) => result.repo_full_name === name);
 const logsOf = async (name: string) =>
   (
     await rowsOf<{ message: string }>(
@@ -66,9 +61,7 @@ it('backs up a renamed repository under its new name, and keeps the previous arc
   install(bench.host, 'team', 'team/noise');
 
   expect((await run()).code).toBe(0);
-  expect(await lastResults()).toMatchObject([
-    { repo_full_name: 'team/noise', status: 'completed' },
-  ]);
+  expect(await results()).toMatchObject([{ repo_full_name: 'team/noise', status: 'completed' }]);
   expect(await logsOf('team/sound')).toEqual([
     expect.stringMatching(
       /^the repository was renamed to team\/noise and is backed up under that name;.*is kept/,
@@ -164,7 +157,7 @@ it.each([
     if (status === 404) bench.host.state.repositories.delete('team/b');
     if (status === 451) bench.host.addRepository({ fullName: 'team/b', disabled: true });
     expect((await run()).code).toBe(1);
-    expect(await lastResults()).toEqual([
+    expect(await results()).toEqual([
       { repo_full_name: 'team/b', status: 'failed', error_message: expect.stringMatching(message) },
     ]);
     const faults = 'SELECT fault FROM backup_results ORDER BY id DESC LIMIT 1';
@@ -253,7 +246,7 @@ it('ignores repositories of the command line or of another host', async () => {
   const call = { databaseUrl: database.url, args: ['run', '--source', work] };
   expect((await bench.run(call)).code).toBe(0);
   expect((await run()).code).toBe(0);
-  expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/sound' }]);
+  expect(await results()).toMatchObject([{ repo_full_name: 'team/sound' }]);
 });
 
 it.each([
@@ -268,7 +261,7 @@ it.each([
   bench.host.addRepository({ fullName });
   install(bench.host, 'team', fullName);
   expect((await run()).code).toBe(1);
-  const bad = (await lastResults()).filter(({ status }) => status === 'failed');
+  const bad = (await results()).filter(({ status }) => status === 'failed');
   expect(bad).toEqual([
     {
       // biome-ignore lint/suspicious/noControlCharactersInRegex: the characters that must be gone

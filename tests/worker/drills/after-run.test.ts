@@ -99,13 +99,13 @@ describe('the drills after a run', () => {
     ['with a budget of 0', [], { DRILL_BUDGET_MINUTES: '0' }],
     ['of a dry run', ['--dry-run'], { DRILL_BUDGET_MINUTES: '5' }],
   ])('are not done %s', async (_what, args, env) => {
-    await world.backUp();
+    await world.backUpFirst();
     await run(args, { env });
     expect(await outcomes()).toEqual([]);
   });
 
   it('leave out a repository that another worker drills', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     const all = { now: new Date().toISOString(), isForced: true, only: null, without: [] };
     expect(await claimDrill(database.db, 'other', all)).toMatchObject({ repository: 'local/app' });
     await run();

@@ -79,7 +79,7 @@ async function damage(path: string): Promise<void> {
 
 describe('a restore drill', () => {
   it('restores from the archive folder, and records what that proves', async () => {
-    await world.backUp(withIncrements);
+    await world.backUpFirst(withIncrements);
     await world.app.commit({ 'b.txt': 'three' });
     await world.backUp(withIncrements);
     const { code, stdout } = await drill();
@@ -119,7 +119,7 @@ describe('a restore drill', () => {
   });
 
   it('fails when the archive is damaged, with exit code 1 and a line in the log', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await damage(join(world.archives, 'local__app.bundle'));
     const { code, stdout } = await drill(['--repo', 'Local/App']);
     expect(code).toBe(1);
@@ -144,7 +144,7 @@ describe('a restore drill', () => {
   });
 
   it('fails when the version is another one than the database knows', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await database.db.query({
       text: "UPDATE archive_versions SET manifest_sha256 = repeat('a', 64)",
     });
@@ -154,7 +154,7 @@ describe('a restore drill', () => {
   });
 
   it('fails when the refs are not those that the database recorded', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await database.db.query({ text: "UPDATE archive_versions SET refs_sha256 = repeat('a', 64)" });
     expect((await drill()).stdout).toContain(
       'the refs of version 1 are not those that were recorded',
@@ -162,7 +162,7 @@ describe('a restore drill', () => {
   });
 
   it('fails when the archive is gone, and again only when a run found the repository good', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await rm(join(world.archives, 'local__app.bundle'));
     expect(await drill([])).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILED') });
     expect(await drills()).toMatchObject([{ outcome: 'failed', evidence: { missing: true } }]);
@@ -180,7 +180,7 @@ describe('a restore drill', () => {
   });
 
   it('proves nothing of a repository that nobody knows, and records nothing', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await expect(drill(['--repo', 'local/other'])).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await drills()).toEqual([]);
   });
@@ -254,7 +254,7 @@ describe('a restore drill', () => {
   });
 
   it('removes what a killed drill has left', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await drill();
     await mkdir(join(`${world.archives}-data`, 'drills', `.scratch-${hostname()}-999999-AAAAAA`));
     await drill();
@@ -262,7 +262,7 @@ describe('a restore drill', () => {
   });
 
   it('goes on beside leftovers that cannot be removed, and warns of them once', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     const folder = join(`${world.archives}-data`, 'drills');
     const names = ['AAAAAA', 'BBBBBB'].map((end) => `.scratch-${hostname()}-999999-${end}`);
     const [first, second] = await Promise.all(
@@ -284,7 +284,7 @@ describe('a restore drill', () => {
   });
 
   it('ends at Ctrl-C without a record, and leaves nothing behind', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     const stop = new AbortController();
     const wrap = (db: Database): Database => ({
       ...db,
@@ -336,7 +336,7 @@ describe('the budget of drills', () => {
   }
 
   it('makes a drill incomplete that does not fit into it', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     const { code, stdout } = await drill(['--budget', '3'], endingAt('recorded_version_of_drill'));
     expect({ code, stdout }).toMatchObject({
       code: 0,
@@ -387,7 +387,7 @@ describe('a drill while the database is away', () => {
   });
 
   it('is spooled, and recorded once by the next run', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     expect(await drill([], { ...(await away()) })).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^proven: local\/app, version 1/),
@@ -409,7 +409,7 @@ describe('a drill while the database is away', () => {
   });
 
   it('waits in the spool when the database goes away during it', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     const wrap = (db: Database): Database => ({
       ...db,
       query: (statement, values, options) =>
@@ -424,7 +424,7 @@ describe('a drill while the database is away', () => {
   });
 
   it('keeps a damaged file, and says so', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     await drill([], { ...(await away()) });
     const spool = join(`${world.archives}-data`, 'spool');
     const [name = ''] = await readdir(spool);

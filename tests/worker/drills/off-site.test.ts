@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { emptyLedger } from '../../support/drills.ts';
-import { git } from '../../support/git.ts';
+import { createBare, git } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { storeKinds, useStoreWorld } from '../../support/store-world.ts';
 import { withIncrements } from '../../support/versioned-app.ts';
@@ -37,7 +37,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   const leftovers = () => readdir(join(`${world.archives}-data`, 'drills'));
 
   it('restores from there and not from the archive folder', async () => {
-    await world.store();
+    await world.storeFirst();
     await writeFile(join(world.archives, 'local__app.bundle'), 'lost');
     const { code, stdout } = await drill(world.withIdentity);
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^proven/) });
@@ -48,7 +48,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('fails when an object is damaged there, and keeps no download', async () => {
-    await world.store();
+    await world.storeFirst();
     const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     for (const { path } of objects) {
       const bytes = await readFile(path);
@@ -66,7 +66,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('fails when the newest version is gone there, although an older one is whole', async () => {
-    await world.store();
+    await world.storeFirst();
     const before = new Set((await world.objects()).map(({ key }) => key));
     await world.app.commit({ 'b.txt': 'two' });
     await world.store();
@@ -80,7 +80,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('is incomplete while the folder of a store is not there', async () => {
-    await world.store();
+    await world.storeFirst();
     const reason = 'there is no such folder: is it mounted?';
     expect(await drill([], `file://${world.elsewhere}/unmounted`)).toMatchObject({
       code: 1,
@@ -92,7 +92,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('is incomplete for a store that has not got it yet', async () => {
-    await world.store();
+    await world.storeFirst();
     expect(await drill(world.withIdentity, world.other)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^incomplete: .*it is not stored there yet/),
@@ -100,7 +100,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('takes the stores in turns', async () => {
-    await world.store();
+    await world.storeFirst();
     const both = `${world.address},${world.other}`;
     await drill(world.withIdentity, both);
     await drill(world.withIdentity, both);
@@ -113,7 +113,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('goes back to the store from which it failed until that one proves it', async () => {
-    await world.store();
+    await world.storeFirst();
     const both = `${world.address},${world.other}`;
     const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     for (const { key } of objects) await world.lose(key);
@@ -127,7 +127,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('proves nothing of what this worker cannot decrypt', async () => {
-    await world.store();
+    await world.storeFirst();
     const { code, stdout } = await drill();
     if (!kind.isEncrypted) expect(stdout).toMatch(/^proven/);
     else {
@@ -140,7 +140,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('proves the archive folder on a machine that encrypts what it stores and cannot decrypt it', async () => {
-    await world.store();
+    await world.storeFirst();
     const BACKUP_AGE_RECIPIENTS = await identityToRecipient(await generateIdentity());
     await drill([], world.address, { BACKUP_AGE_RECIPIENTS });
     expect(await drills()).toEqual([
@@ -149,7 +149,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 
   it('proves nothing from the archive folder while a drill of a store stands as failed', async () => {
-    await world.store();
+    await world.storeFirst();
     const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     for (const { key } of objects) await world.lose(key);
     await drill(world.withIdentity);
@@ -166,7 +166,7 @@ describe('a drill from a store that is away', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
   it('is incomplete', async () => {
-    await world.store();
+    await world.storeFirst();
     const [base = ''] = world.address.split('endpoint=');
     const away = world.address.replace(/(endpoint=http:\/\/127\.0\.0\.1:)\d+/, '$11');
     expect(away.startsWith(base)).toBe(true);
@@ -208,7 +208,7 @@ describe('drills from a bucket that is gone', () => {
   };
 
   it('end after the first, with one reason', async () => {
-    await world.store();
+    await world.storeFirst();
     await trackMore();
     removeBucket();
     const { code, stdout } = await drillAll(world.address);
@@ -222,7 +222,7 @@ describe('drills from a bucket that is gone', () => {
   });
 
   it('fail as a command also if there is only one repository', async () => {
-    await world.store();
+    await world.storeFirst();
     removeBucket();
     const { code, stdout } = await drillAll(world.address);
     world.server.fail(null);
@@ -231,7 +231,7 @@ describe('drills from a bucket that is gone', () => {
   });
 
   it('go on from another store', async () => {
-    await world.store();
+    await world.storeFirst();
     await trackMore();
     removeBucket();
     const nas = join(world.folder, 'nas');
@@ -303,7 +303,7 @@ describe('a drill from a store whose encryption was changed', () => {
   });
 
   it('is incomplete if the newest version is encrypted for others', async () => {
-    await world.store();
+    await world.storeFirst();
     await storeWith(await forOthers());
     expect((await drill(world.withIdentity)).stdout).toMatch(
       /^incomplete: .*no identity that decrypts it/,
@@ -329,7 +329,7 @@ describe('drills from a store that this worker cannot decrypt', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
   it('end after the third, and say so', async () => {
-    await world.store();
+    await world.storeFirst();
     // Four that the database believes to be in the store under secret names.
     await database.db.query({
       text: `INSERT INTO worker_repo_state (repo_full_name, archive_key)
@@ -350,7 +350,7 @@ describe('a drill from a git destination', () => {
 
   it('restores from it in the layout of parts', async () => {
     const destination = join(world.folder, 'destination.git');
-    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', destination);
+    await createBare(destination);
     const env = { BACKUP_REPO_PATH: destination };
     await world.backUp(env);
     await writeFile(join(world.archives, 'local__app.bundle'), 'lost');
@@ -363,7 +363,7 @@ describe('a drill from a git destination', () => {
 
   it('that failed stands until a worker proves it that can, and another one leaves it out', async () => {
     const destination = join(world.folder, 'destination.git');
-    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', destination);
+    await createBare(destination);
     const identity = await generateIdentity();
     await writeFile(join(world.elsewhere, 'other.txt'), `${identity}\n`);
     const env = {
@@ -399,7 +399,7 @@ describe('a drill from a git destination', () => {
 
   it('restores from the archive folder if its archives are at its root', async () => {
     const destination = join(world.folder, 'destination.git');
-    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', destination);
+    await createBare(destination);
     await world.backUp({ BACKUP_REPO_PATH: destination, BACKUP_REPO_LAYOUT: 'files' });
     const { stdout } = await callWorker({
       ...{ databaseUrl: database.url, archives: world.archives, args: ['drill', '--all'] },

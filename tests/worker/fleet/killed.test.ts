@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { completedRun, eachOnce, killWorker, useFleet } from '../../support/fleet.ts';
 import { createRepository } from '../../support/git.ts';
 import { startGitServer } from '../../support/git-server.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 // Members that are killed or stop, and what becomes of the run.

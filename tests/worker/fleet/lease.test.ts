@@ -4,7 +4,8 @@ import { type Database, databaseUnavailable } from '../../../lib/database/databa
 import { watchLease } from '../../../lib/worker/fleet/lease-watch.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { openFleet } from '../../support/fleet.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 // A member that is not sure of its lease writes nothing, so that two machines never write one archive.

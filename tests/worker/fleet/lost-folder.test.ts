@@ -3,7 +3,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { completedRun, eachOnce, useFleet } from '../../support/fleet.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 
 // Each machine sees the archive folder at a mount point of its own, which may lose it in the middle of a run.
 

@@ -6,8 +6,7 @@ import { openHostAccess } from '../../../lib/worker/host-access.ts';
 import { newJob } from '../../../lib/worker/schedule/back-up-sources.ts';
 import { parseLocation, type Source } from '../../../lib/worker/source.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { factsAt } from '../../support/logins.ts';
+import { factsAt, useLoginBench } from '../../support/logins.ts';
 
 // What a member makes of rows of the database, which anybody may have written.
 

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { completedRun, eachOnce, useFleet } from '../../support/fleet.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 // A member whose own login the git host refuses must not fail what others can back up.

@@ -2,7 +2,8 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { eachOnce, useFleet } from '../../support/fleet.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { callWorker } from '../../support/worker.ts';
 
 const database = useDatabase();

@@ -2,8 +2,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completedRun, eachOnce, useFleet } from '../../support/fleet.ts';
-import { git, listRefs } from '../../support/git.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { createBare, git, listRefs } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { runScript } from '../../support/script.ts';
 import { rowsOf } from '../../support/worker.ts';
 
@@ -52,7 +53,7 @@ it.each([
         // The history is replaced each time, and deleted on the host.
         await git(work, 'commit', '--quiet', '--amend', '--allow-empty', '-m', `${commits.length}`);
         await git(work, 'push', '--quiet', '--force', 'origin', 'main');
-        await git(host, 'gc', '--quiet', '--prune=now');
+        await git(host, 'prune', '--expire=now');
       }
       commits.push(await git(work, 'rev-parse', 'main'));
       expect((await fleet.start(machine, [], env).finished).code).toBe(0);
@@ -60,8 +61,7 @@ it.each([
     for (const [index, commit] of commits.entries()) {
       const to = join(bench.folder, `restored-${index}`);
       const args = ['restore', 'team/a', '--version', `${index + 1}`, '--bare', '--to', to];
-      const variables = { BACKUP_ARCHIVE_PATH: bench.archives };
-      const restored = await runScript('worker', { args, cwd: bench.folder, env: variables });
+      const restored = await bench.run({ databaseUrl: database.url, args });
       expect(restored.code, restored.stderr).toBe(0);
       expect(await git(to, 'rev-parse', 'main')).toBe(commit);
     }
@@ -111,7 +111,7 @@ describe('two workers', () => {
 
   it.each(['files', 'parts'])('push to one destination in the layout %s', async (layout) => {
     const target = join(bench.folder, 'target.git');
-    await git(bench.folder, 'init', '--quiet', '--bare', target);
+    await createBare(target);
     const env = { BACKUP_REPO_PATH: target, BACKUP_REPO_LAYOUT: layout };
     const [a, b] = [fleet.hold('team/a'), fleet.hold('team/b')];
     const first = fleet.start('one', [], env);

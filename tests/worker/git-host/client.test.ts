@@ -8,8 +8,7 @@ import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
 import { explainHostError } from '../../../lib/worker/git-host/errors.ts';
 import { listPages } from '../../../lib/worker/git-host/list-pages.ts';
 import { grantAppToken } from '../../support/git-host/state.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { untilSleeping } from '../../support/logins.ts';
+import { untilSleeping, useLoginBench } from '../../support/logins.ts';
 
 const bench = useLoginBench();
 let token: string;

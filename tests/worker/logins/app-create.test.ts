@@ -5,8 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { writeApp } from '../../../lib/worker/logins/app-file.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import { visit } from '../../support/browser.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { openTestSession, untilSleeping } from '../../support/logins.ts';
+import { openTestSession, untilSleeping, useLoginBench } from '../../support/logins.ts';
 
 const bench = useLoginBench();
 beforeEach(async () => {

@@ -4,8 +4,7 @@ import type { AuthStatus } from '../../../lib/worker/logins/auth-status.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import { createKeychain } from '../../../lib/worker/logins/keychain.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { factsAt, openTestSession, storeAppLogin } from '../../support/logins.ts';
+import { factsAt, openTestSession, storeAppLogin, useLoginBench } from '../../support/logins.ts';
 import {
   hasSecretService,
   type SecretService,

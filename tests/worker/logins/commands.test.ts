@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { visit } from '../../support/browser.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { temporaryFolder } from '../../support/git.ts';
 import { type GitHost, startGitHost } from '../../support/git-host/server.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { runScript, startScript } from '../../support/script.ts';
@@ -13,13 +13,11 @@ import { runScript, startScript } from '../../support/script.ts';
 
 let host: GitHost;
 let gateway: Gateway;
-let folder: string;
-let remove: () => Promise<void>;
+const folder = useTemporaryFolder();
 let env: Record<string, string>;
 beforeEach(async () => {
   [host, gateway] = await Promise.all([startGitHost(), startGateway()]);
   host.state.interval = 1;
-  ({ path: folder, remove } = await temporaryFolder());
   env = {
     GIT_HOST_URL: host.url,
     GATEWAY_BASE_URL: gateway.url,
@@ -28,7 +26,7 @@ beforeEach(async () => {
   };
 });
 afterEach(async () => {
-  await Promise.all([host.close(), gateway.close(), remove()]);
+  await Promise.all([host.close(), gateway.close()]);
 });
 
 const worker = (args: string[], more: Record<string, string> = {}, stdin?: string) =>

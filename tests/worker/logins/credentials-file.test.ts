@@ -2,23 +2,17 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openCredentialsFile } from '../../../lib/worker/logins/credentials-file.ts';
-import { temporaryFolder } from '../../support/git.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 
-let folder: string;
-let path: string;
+const folder = join(useTemporaryFolder(), 'a', 'config');
+const path = join(folder, 'credentials.json');
 let notices: string[];
-let remove: () => Promise<void>;
-beforeEach(async () => {
-  const temporary = await temporaryFolder();
-  remove = temporary.remove;
-  folder = join(temporary.path, 'a', 'config');
-  path = join(folder, 'credentials.json');
+beforeEach(() => {
   notices = [];
 });
-afterEach(() => remove());
 
 const open = () => openCredentialsFile(folder, (text) => notices.push(text));
 const modeOf = async (of: string) => (await stat(of)).mode & 0o777;

@@ -6,8 +6,7 @@ import type { AppError } from '../../../lib/errors.ts';
 import { authorizeDevice } from '../../../lib/worker/logins/device-flow.ts';
 import { RunStopped } from '../../../lib/worker/stop.ts';
 import type { PollAnswer } from '../../support/git-host/state.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { openTestSession, untilSleeping } from '../../support/logins.ts';
+import { openTestSession, untilSleeping, useLoginBench } from '../../support/logins.ts';
 
 const APP = 'Iv1.standin';
 const bench = useLoginBench();

@@ -6,7 +6,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { createKeychain, KeychainError } from '../../../lib/worker/logins/keychain.ts';
 import { openLoginStore, storesFor } from '../../../lib/worker/logins/login-store.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { temporaryFolder } from '../../support/git.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import {
   hasSecretService,
@@ -14,6 +14,7 @@ import {
   startSecretService,
 } from '../../support/secret-service.ts';
 
+const folder = useTemporaryFolder();
 const bare = { PATH: process.env.PATH, HOME: '/nonexistent' };
 
 describe.skipIf(!hasSecretService)('the keychain of a desktop session', () => {
@@ -36,10 +37,9 @@ describe.skipIf(!hasSecretService)('the keychain of a desktop session', () => {
   });
 
   it('holds a login of which credentials.json has no secret, for each folder its own', async () => {
-    const { path, remove } = await temporaryFolder();
     const open = (name: string) =>
       openLoginStore({
-        folder: join(path, name),
+        folder: join(folder, name),
         keychain: createKeychain(desktop.env, systemClock),
         notify: (text) => {
           throw new Error(text);
@@ -68,7 +68,6 @@ describe.skipIf(!hasSecretService)('the keychain of a desktop session', () => {
       expect(JSON.stringify(login)).not.toContain(token);
       expect((await store.secretsOf('github:source', login)).token).toBe(token);
     }
-    await remove();
   });
 });
 
@@ -80,8 +79,7 @@ it('says why there is no keychain without a desktop session', async () => {
 });
 
 it('gives up on a hanging D-Bus after three seconds, and leaves no process behind', async () => {
-  const { path, remove } = await temporaryFolder();
-  const socket = join(path, 'bus');
+  const socket = join(folder, 'bus');
   // Takes connections and says nothing.
   const bus = createServer();
   const connected = once(bus, 'connection');
@@ -100,5 +98,4 @@ it('gives up on a hanging D-Bus after three seconds, and leaves no process behin
   // The process that made the call is gone, and its connection with it.
   await hungUp;
   bus.close();
-  await remove();
 });

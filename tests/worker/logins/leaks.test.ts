@@ -2,8 +2,8 @@ import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { visit } from '../../support/browser.ts';
+import { useSharedFolder } from '../../support/folders.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { temporaryFolder } from '../../support/git.ts';
 import { type GitHost, startGitHost } from '../../support/git-host/server.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { type FinishedScript, runScript, startScript } from '../../support/script.ts';
@@ -13,8 +13,7 @@ import { type FinishedScript, runScript, startScript } from '../../support/scrip
 
 let host: GitHost;
 let gateway: Gateway;
-let folder: string;
-let remove: () => Promise<void>;
+const folder = useSharedFolder();
 let env: Record<string, string>;
 /** What each command wrote, by its line. */
 const written = new Map<string, string>();
@@ -88,7 +87,6 @@ async function withPage(args: string[], query: string): Promise<FinishedScript> 
 beforeAll(async () => {
   [host, gateway] = await Promise.all([startGitHost(), startGateway()]);
   host.state.interval = 1;
-  ({ path: folder, remove } = await temporaryFolder());
   host.state.tokens.set(planted.imported, { login: 'grace', endsAt: null, ofApp: false });
   host.state.manifests.set(planted['manifest code'], {
     id: 1,
@@ -120,7 +118,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([host.close(), gateway.close()]);
-  await remove();
 });
 
 /** A host that repeats, in its refusal, what it was sent. */

@@ -5,8 +5,7 @@ import type { AppError } from '../../../lib/errors.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import type { LoginCommand } from '../../../lib/worker/logins/login-commands.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { openTestSession } from '../../support/logins.ts';
+import { openTestSession, useLoginBench } from '../../support/logins.ts';
 
 const bench = useLoginBench();
 

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { KeychainError } from '../../../lib/worker/logins/keychain.ts';
 import { keychainEntry, storesFor } from '../../../lib/worker/logins/login-store.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { factsAt } from '../../support/logins.ts';
+import { factsAt, useLoginBench } from '../../support/logins.ts';
 
 const bench = useLoginBench();
 

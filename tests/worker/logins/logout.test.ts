@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { writeApp } from '../../../lib/worker/logins/app-file.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import type { LoginName } from '../../../lib/worker/logins/login.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { factsAt, openTestSession, storeAppLogin } from '../../support/logins.ts';
+import { factsAt, openTestSession, storeAppLogin, useLoginBench } from '../../support/logins.ts';
 
 const bench = useLoginBench();
 

@@ -2,8 +2,8 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { useTemporaryFolder } from '../../support/folders.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { temporaryFolder } from '../../support/git.ts';
 import { type GitHost, startGitHost } from '../../support/git-host/server.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { startOnTerminal } from '../../support/terminal.ts';
@@ -12,13 +12,11 @@ import { startOnTerminal } from '../../support/terminal.ts';
 // their input.
 
 let host: GitHost;
-let folder: string;
-let remove: () => Promise<void>;
+const folder = useTemporaryFolder();
 let env: Record<string, string>;
 beforeEach(async () => {
   host = await startGitHost();
   host.state.interval = 1;
-  ({ path: folder, remove } = await temporaryFolder());
   const bin = join(folder, 'bin');
   await mkdir(bin);
   for (const [name, script] of [
@@ -41,7 +39,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await host.close();
-  await remove();
 });
 
 const start = (...args: string[]) => startOnTerminal('worker', { args, env, cwd: folder });

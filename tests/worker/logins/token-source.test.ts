@@ -9,8 +9,7 @@ import { loginSecrets } from '../../../lib/worker/logins/login.ts';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { openLoginTokens, openTokenSource } from '../../../lib/worker/logins/token-source.ts';
 import { grantAppToken, makeToken } from '../../support/git-host/state.ts';
-import { useLoginBench } from '../../support/hooks.ts';
-import { factsAt, storeAppLogin, untilSleeping } from '../../support/logins.ts';
+import { factsAt, storeAppLogin, untilSleeping, useLoginBench } from '../../support/logins.ts';
 
 const HOURS = 3_600_000;
 const bench = useLoginBench();

@@ -3,44 +3,29 @@ import { expect, it } from 'vitest';
 import { createGit } from '../../../lib/git/git.ts';
 import { readClone } from '../../../lib/worker/mirror/clone.ts';
 import { adoptRefs, readSourceRefs } from '../../../lib/worker/mirror/mirror-refs.ts';
-import { createRepository, git, temporaryFolder } from '../../support/git.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
+import { createRepository, git } from '../../support/git.ts';
 
+const folder = useTemporaryFolder();
 const runner = createGit({ PATH: process.env.PATH }, new AbortController().signal);
 
 it('gives the refs of a clone names that git finds again', async () => {
-  const folder = await temporaryFolder();
-  try {
-    const source = join(folder.path, 'source');
-    const gitDir = join(folder.path, 'clone.git');
-    const { commit } = await createRepository(source);
-    const id = await commit({ one: '1' });
-    // Among them names that sort differently by bytes, by characters and by parts.
-    const names = [
-      'a',
-      'a-b',
-      'a0',
-      'b/c',
-      'b-',
-      'Z',
-      'é',
-      '\u{10000}',
-      '\uffee',
-      'with"quote',
-      '#',
-    ];
-    for (const name of names) await git(source, 'update-ref', `refs/heads/${name}/end`, id);
-    await git(source, 'tag', '-m', 'a tag', 'v1');
-    await git(folder.path, 'clone', '--quiet', '--mirror', '--no-local', source, gitDir);
-    const { refs } = await readClone(runner, gitDir);
-    expect(refs.size).toBe(names.length + 3);
-    await adoptRefs(gitDir, refs);
-    expect(await readSourceRefs(runner, { gitDir, objectFormat: 'sha1' })).toEqual(refs);
-    // Found one by one too, for which git looks in the middle of the file.
-    for (const [name, object] of refs) {
-      const own = name === 'HEAD' ? 'refs/source-head' : name.replace('refs/', 'refs/source/');
-      expect((await git(gitDir, 'rev-parse', '--verify', own)).trim()).toBe(object);
-    }
-  } finally {
-    await folder.remove();
+  const source = join(folder, 'source');
+  const gitDir = join(folder, 'clone.git');
+  const { commit } = await createRepository(source);
+  const id = await commit({ one: '1' });
+  // Among them names that sort differently by bytes, by characters and by parts.
+  const names = ['a', 'a-b', 'a0', 'b/c', 'b-', 'Z', 'é', '\u{10000}', '\uffee', 'with"quote', '#'];
+  for (const name of names) await git(source, 'update-ref', `refs/heads/${name}/end`, id);
+  await git(source, 'tag', '-m', 'a tag', 'v1');
+  await git(folder, 'clone', '--quiet', '--mirror', '--no-local', source, gitDir);
+  const { refs } = await readClone(runner, gitDir);
+  expect(refs.size).toBe(names.length + 3);
+  await adoptRefs(gitDir, refs);
+  expect(await readSourceRefs(runner, { gitDir, objectFormat: 'sha1' })).toEqual(refs);
+  // Found one by one too, for which git looks in the middle of the file.
+  for (const [name, object] of refs) {
+    const own = name === 'HEAD' ? 'refs/source-head' : name.replace('refs/', 'refs/source/');
+    expect((await git(gitDir, 'rev-parse', '--verify', own)).trim()).toBe(object);
   }
 });

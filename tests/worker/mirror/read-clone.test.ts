@@ -1,28 +1,25 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { createGit } from '../../../lib/git/git.ts';
 import { readClone } from '../../../lib/worker/mirror/clone.ts';
-import { createRepository, git, temporaryFolder } from '../../support/git.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
+import { createRepository, git } from '../../support/git.ts';
 
 const runner = createGit({ PATH: process.env.PATH }, new AbortController().signal);
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-let source: string;
-let clone: string;
+const folder = useTemporaryFolder();
+const source = join(folder, 'source');
+const clone = join(folder, 'clone.git');
 let first: string;
 let second: string;
 
 beforeEach(async () => {
-  folder = await temporaryFolder();
-  source = join(folder.path, 'source');
-  clone = join(folder.path, 'clone.git');
   const repository = await createRepository(source);
   first = await repository.commit({ one: '1' });
   second = await repository.commit({ two: '2' });
 });
-afterEach(() => folder.remove());
 
 async function readMirror() {
-  await git(folder.path, 'clone', '--quiet', '--mirror', '--no-local', source, clone);
+  await git(folder, 'clone', '--quiet', '--mirror', '--no-local', source, clone);
   const { refs, headBranch } = await readClone(runner, clone);
   return { refs: Object.fromEntries(refs), headBranch };
 }
@@ -57,7 +54,7 @@ it('finds no HEAD where its branch has no commit', async () => {
 });
 
 it('reads refs that git left in files of their own', async () => {
-  await git(folder.path, 'clone', '--quiet', '--mirror', '--no-local', source, clone);
+  await git(folder, 'clone', '--quiet', '--mirror', '--no-local', source, clone);
   await git(clone, 'update-ref', 'refs/heads/loose', first);
   const { refs } = await readClone(runner, clone);
   expect(Object.fromEntries(refs)).toMatchObject({

@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { openLedger } from '../../../lib/worker/offsite/ledger.ts';
-import { temporaryFolder } from '../../support/git.ts';
+import { useTemporaryFolder } from '../../support/folders.ts';
+
+const folder = useTemporaryFolder();
 
 it('an entry of an earlier release knows its last state as its own', async () => {
-  const { path: folder, remove } = await temporaryFolder();
-  onTestFinished(remove);
   const archives = join(folder, 'archives');
   await mkdir(archives);
   const plant = (name: string, stored_sha256: string | null, rest: object = {}) =>

@@ -2,27 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parseKey, stateKey } from '../../../lib/stores/layout.ts';
 import { parseState } from '../../../lib/stores/store-state.ts';
 import { createRepository } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
-import { type S3Server, startS3Server } from '../../support/s3-server.ts';
+import { useS3Server } from '../../support/s3-server.ts';
 import { runScript } from '../../support/script.ts';
 import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
-let server: S3Server;
-beforeAll(async () => {
-  server = await startS3Server();
-  for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await server.close();
-});
+const server = useS3Server();
 
 const nas = () => join(world.folder, 'nas');
 const onFolder = () => ({ BACKUP_STORES: `file://${nas()}` });
@@ -116,7 +108,7 @@ describe('a run with a store', () => {
   });
 
   it('stores again what the store has lost', async () => {
-    await world.backUp(onFolder());
+    await world.backUpFirst(onFolder());
     const before = await filesOf(nas());
     const bundle = before.find((key) => parseKey(key)?.kind === 'object') ?? '';
     await rm(join(nas(), bundle));
@@ -129,7 +121,7 @@ describe('a run with a store', () => {
   });
 
   it('notices an object that is not what was stored, and fails until it is mended', async () => {
-    await world.backUp(onFolder());
+    await world.backUpFirst(onFolder());
     const objects = (await filesOf(nas())).filter((key) => parseKey(key)?.kind === 'object');
     for (const key of objects) {
       const bytes = await readFile(join(nas(), key));
@@ -150,7 +142,7 @@ describe('a run with a store', () => {
   });
 
   it('stores a state again that is not what was stored', async () => {
-    await world.backUp(onFolder());
+    await world.backUpFirst(onFolder());
     const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
     const bytes = await readFile(pathOf(1));
     await writeFile(pathOf(1), Buffer.from(bytes).reverse());
@@ -162,7 +154,7 @@ describe('a run with a store', () => {
   });
 
   it('does not fill another store in place of one that is empty now', async () => {
-    await world.backUp(onFolder());
+    await world.backUpFirst(onFolder());
     await rename(nas(), `${nas()}-away`);
     await mkdir(nas());
     await world.app.commit({ 'b.txt': 'three' }, 'three');
@@ -173,7 +165,7 @@ describe('a run with a store', () => {
   });
 
   it('keeps what another worker has stored under the same name', async () => {
-    await world.backUp(onFolder());
+    await world.backUpFirst(onFolder());
     const before = await filesOf(nas());
     await rm(`${world.archives}-data`, { recursive: true });
     await rm(world.archives, { recursive: true });
@@ -188,7 +180,7 @@ describe('a run with a store', () => {
     ['an older one', (first: string) => first],
     ['something else', () => '{}'],
   ])('stores its newest state again if %s was put after it', async (_, forge) => {
-    await world.backUp(onFolder());
+    await world.backUpFirst(onFolder());
     await world.app.commit({ 'b.txt': 'three' }, 'three');
     await world.backUp(onFolder());
     const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
@@ -204,7 +196,7 @@ describe('a run with a store', () => {
   });
 
   it('leaves the newer state of another machine as it is, and stores its next one after it', async () => {
-    await world.backUp(onFolder());
+    await world.backUpFirst(onFolder());
     const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
     await writeFile(pathOf(7), await readFile(pathOf(1)));
     expect((await world.backUp(onFolder())).stdout).toContain('1 unchanged');
@@ -215,7 +207,7 @@ describe('a run with a store', () => {
   });
 
   it('refuses an archive that is not the recorded one any more', async () => {
-    await world.backUp();
+    await world.backUpFirst();
     const path = join(world.archives, 'local__app.versions', '1.json');
     await writeFile(path, (await readFile(path, 'utf8')).replace('main', 'nain'));
     const { code, stderr } = await world.backUp(onFolder());

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
 import { type Cipher, createCipher } from '../../../lib/stores/age-file.ts';
@@ -19,26 +19,13 @@ import { createLastNumbers } from '../../../lib/worker/offsite/last-numbers.ts';
 import { openLedger } from '../../../lib/worker/offsite/ledger.ts';
 import { sendArchive } from '../../../lib/worker/offsite/send-archive.ts';
 import { useDatabase } from '../../support/hooks.ts';
-import {
-  type S3Fault,
-  type S3Request,
-  type S3Server,
-  startS3Server,
-} from '../../support/s3-server.ts';
+import { type S3Fault, type S3Request, useS3Server } from '../../support/s3-server.ts';
 import { useVersionedApp } from '../../support/versioned-app.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
 const KEY = 'local__app.bundle';
-let server: S3Server;
-beforeAll(async () => {
-  server = await startS3Server();
-  for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await server.close();
-});
+const server = useS3Server();
 
 /** A machine that has the archive, and what it knows of the store. */
 async function machine(name: string, address: string, cipher: Cipher | null = null) {
@@ -80,7 +67,7 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
 }
 
 it.each(['a folder', 'a bucket'])('two machines at once get a state each in %s', async (kind) => {
-  await world.backUp();
+  await world.backUpFirst();
   const folder = join(world.folder, 'nas');
   await mkdir(folder);
   const address = kind === 'a folder' ? `file://${folder}` : server.address('two');
@@ -156,7 +143,7 @@ it('takes a large encrypted object as stored only if nobody has put another one 
 const isState = ({ key, method }: S3Request) => method === 'PUT' && key.includes('/states/');
 
 it('knows its own state again when the answer to it was lost', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const { send, states, remarks } = await machine('one', server.address('lost'));
   let lost = 0;
   server.fail((request) => (isState(request) && lost++ === 0 ? 'answer lost' : undefined));
@@ -170,7 +157,7 @@ it.each<[string, S3Fault]>([
   ['told of a wrong checksum', { status: 400, code: 'BadDigest' }],
   ['told that the token has expired', { status: 400, code: 'ExpiredToken' }],
 ])('records nothing when it is %s in the middle, and goes on later', async (what, fault) => {
-  await world.backUp();
+  await world.backUpFirst();
   const { send, states } = await machine('one', server.address(what.replaceAll(' ', '-')));
   server.fail((request) => (isState(request) ? fault : undefined));
   await expect(send()).rejects.toMatchObject({ name: 'StoreFault' });
@@ -183,7 +170,7 @@ it.each<[string, S3Fault]>([
 });
 
 it('encrypts a file again if what waited to be sent is damaged', async () => {
-  await world.backUp();
+  await world.backUpFirst();
   const cipher = createCipher([await identityToRecipient(await generateIdentity())]);
   const { send, states, folder } = await machine('one', server.address('waiting'), cipher);
   const denied = { status: 403, code: 'AccessDenied' };

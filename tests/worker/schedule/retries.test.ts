@@ -2,7 +2,8 @@ import type { Context } from 'hono';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.ts';
 import { flipByte } from '../../support/chains.ts';
 import { useDatabase } from '../../support/hooks.ts';
+import { prepareOnce } from '../../support/prepare-once.ts';
 import { storeKinds, useStoreWorld } from '../../support/store-world.ts';
 import { refsOf } from '../../support/versioned-app.ts';
 
@@ -29,18 +30,18 @@ describe.each(storeKinds)('%s', (_, kind) => {
   const keys = async (what: 'state' | 'object') =>
     (await world.objects()).filter(({ parsed }) => parsed?.kind === what);
   /** Two states of one archive. */
-  const storeTwice = async () => {
-    await world.store();
+  const storeTwice = prepareOnce(world, database, async () => {
+    await world.storeFirst();
     await world.app.commit({ 'b.txt': 'more' });
     await world.store();
-  };
+  });
   /** Two states, of which the newest needs nothing of the first. */
-  const storeAnew = async () => {
-    await world.store();
+  const storeAnew = prepareOnce(world, database, async () => {
+    await world.storeFirst();
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });
     await world.store();
-  };
+  });
 
   it('check finds nothing wrong, and reads everything with --deep', async () => {
     await storeTwice();
@@ -83,7 +84,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
   });
 
   it('check --deep finds other bytes of the same size, without an identity', async () => {
-    await world.store();
+    await world.storeFirst();
     const [flipped] = await keys('object');
     await flipByte(flipped?.path ?? '');
     expect((await check()).code).toBe(0);
@@ -122,7 +123,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
   });
 
   it('check finds a state that is damaged', async () => {
-    await world.store();
+    await world.storeFirst();
     const [state] = await keys('state');
     await writeFile(state?.path ?? '', '{"format":1}');
     const { code, stdout } = await check();
@@ -216,7 +217,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
   });
 
   it('copy copies no state whose objects it could not copy', async () => {
-    await world.store();
+    await world.storeFirst();
     const [flipped] = await keys('object');
     await flipByte(flipped?.path ?? '');
     const { code, stdout } = await world.call(['store', 'copy', world.address, world.other]);
@@ -283,7 +284,7 @@ describe('an encrypted store without its identity', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
   it('check compares it with what this machine has stored', async () => {
-    await world.store();
+    await world.storeFirst();
     const here = (...args: string[]) =>
       world.call(['store', 'check', ...args], {
         env: { BACKUP_STORES: world.address, DATA_DIR: `${world.archives}-data` },
@@ -300,13 +301,13 @@ describe('an encrypted store without its identity', () => {
   });
 
   it('check says that another machine cannot know what must be there', async () => {
-    await world.store();
+    await world.storeFirst();
     const { code, stdout } = await world.call(['store', 'check', '--store', world.address]);
     expect([code, stdout]).toEqual([1, expect.stringContaining('give --identity')]);
   });
 
   it('prune removes nothing', async () => {
-    await world.store();
+    await world.storeFirst();
     const before = await world.objects();
     const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
     const { code, stdout } = await world.call(args, { clock: inDays(40) });
@@ -319,7 +320,7 @@ describe('a bucket that is written to', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
   it('prune leaves an archive alone to which a state has just come', async () => {
-    await world.store();
+    await world.storeFirst();
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });
     await world.store();
@@ -347,7 +348,7 @@ describe('a folder', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
 
   it('check names what is not of a backup, and what no state needs', async () => {
-    await world.store();
+    await world.storeFirst();
     const root = new URL(world.address).pathname;
     await writeFile(join(root, 'holiday.jpg'), '');
     const sha256 = 'a'.repeat(64);
@@ -368,7 +369,7 @@ describe('a folder', () => {
   });
 
   it('prune removes nothing where an object of the newest state is missing', async () => {
-    await world.store();
+    await world.storeFirst();
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });
     await world.store();
@@ -383,7 +384,7 @@ describe('a folder', () => {
   });
 
   it('copy replaces nothing where two machines have stored other states', async () => {
-    await world.store();
+    await world.storeFirst();
     await world.call(['store', 'copy', world.address, world.other]);
     const root = new URL(world.other).pathname;
     const state = join(root, 'archives/local__app/states/00000001.json');
@@ -396,7 +397,7 @@ describe('a folder', () => {
   });
 
   it('check says that a store is away, and that it may be another one', async () => {
-    await world.store();
+    await world.storeFirst();
     await world.lose('README.txt');
     const lost = await world.call(['store', 'check', '--store', world.address]);
     expect([lost.code, lost.stdout]).toEqual([

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { git } from '../../support/git.ts';
+import { createBare, git } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { useStoreWorld } from '../../support/store-world.ts';
 import { refsOf } from '../../support/versioned-app.ts';
@@ -16,7 +16,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
   beforeEach(async () => {
     target = join(world.folder, 'target.git');
     address = `git+file://${target}`;
-    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', target);
+    await createBare(target);
   });
   const copy = (from: string, to: string) => world.call(['store', 'copy', from, to]);
   const check = (store: string) =>
@@ -28,7 +28,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
   };
 
   it('gets what another store has, once, and gives it back', async () => {
-    await world.store();
+    await world.storeFirst();
     await world.app.commit({ 'b.txt': 'more' });
     await world.store();
     const first = await copy(world.address, address);
@@ -52,7 +52,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
   });
 
   it('is checked as the destination, if no store is named', async () => {
-    await world.store();
+    await world.storeFirst();
     await copy(world.address, address);
     const env = { BACKUP_REPO_PATH: target };
     const args = ['store', 'check', ...world.withIdentity];
@@ -63,7 +63,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
   });
 
   it('cannot be listed or checked without a fault once it is emptied', async () => {
-    await world.store();
+    await world.storeFirst();
     await copy(world.address, address);
     const clone = join(world.folder, 'emptied');
     await git(world.folder, 'clone', '--quiet', target, clone);
@@ -80,7 +80,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
   });
 
   it('is pruned with a commit, and has the rest', async () => {
-    await world.store();
+    await world.storeFirst();
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });
     await world.store();

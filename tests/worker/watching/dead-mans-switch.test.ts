@@ -5,7 +5,8 @@ import { startRun } from '../../../lib/records/recording/runs.ts';
 import { RunStopped } from '../../../lib/worker/stop.ts';
 import { createRepository } from '../../support/git.ts';
 import { startGitServer } from '../../support/git-server.ts';
-import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { type PingServer, startPingServer } from '../../support/ping-server.ts';
 import { callWorker } from '../../support/worker.ts';
 

@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+
+/** The path of a folder that each test finds empty. */
+export function useTemporaryFolder(): string {
+  const path = newPath();
+  beforeEach(() => make(path));
+  afterEach(() => remove(path));
+  return path;
+}
+
+/** The path of a folder that all tests of a file share. */
+export function useSharedFolder(): string {
+  const path = newPath();
+  beforeAll(() => make(path));
+  afterAll(() => remove(path));
+  return path;
+}
+
+/** A separate folder, and how to remove it, for what is not closed by a hook. */
+export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = newPath();
+  await make(path);
+  return { path, remove: () => remove(path) };
+}
+
+const newPath = () => join(tmpdir(), `test-${randomUUID().slice(0, 8)}`);
+const make = (path: string) => mkdir(path, { mode: 0o700 });
+const remove = (path: string) => rm(path, { recursive: true, force: true, maxRetries: 5 });
