@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { counted } from '../text/units.ts';
 import { fitItems, restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
 import { cursorParameter, integerWithDefault } from './input.ts';
 import {
@@ -21,7 +22,7 @@ export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, gone at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, newest first, at most 20: what somebody was or will be told, such as a failed run, a login that is refused, or a store that is away; with what to do (advice) and up to 10 of the repositories that each concerns.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, gone at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, newest first, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is away; with what to do (advice) and up to 10 of the repositories that each concerns.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -40,6 +41,7 @@ export const getSystemHealth = readTool({
     incidents: openIncidents,
     restore_proofs: restoreProofs.nullable(),
     message: z.string().optional(),
+    ...restFields,
   }),
   async handler(_input, { backups, system }, { signal, maxChars }) {
     const [database, storage, backend_api] = await Promise.all([
@@ -61,15 +63,23 @@ export const getSystemHealth = readTool({
       ...proofs,
       most_needed: fitItems(proofs.most_needed, maxChars / 4),
     };
+    const shown = incidents && fitItems(incidents, maxChars / 2);
+    const hidden = (incidents?.length ?? 0) - (shown?.length ?? 0);
     return {
       database,
       storage,
       backend_api,
       status: isConnected ? reachable : ('UNHEALTHY' as const),
       repositories,
-      incidents: incidents && fitItems(incidents, maxChars / 2),
+      incidents: shown,
       restore_proofs,
       ...(backend_api.url === '' ? { message: NO_SERVER } : {}),
+      ...(hidden > 0
+        ? {
+            truncated: true as const,
+            more: `${counted(hidden, 'further open incident')}, which did not fit`,
+          }
+        : {}),
     };
   },
 });

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
+import { MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
 import { tools } from '../../lib/tools/catalogue.ts';
 import { runTool, type ToolOutcome } from '../../lib/tools/run-tool.ts';
 import { readTool, type Tool, type ToolDeps } from '../../lib/tools/tool.ts';
@@ -53,9 +54,14 @@ export function createTestToolDeps(given: Partial<ToolDeps>): ToolDeps & { clock
 }
 
 /** Calls a tool as a surface does. */
-export function callTool(deps: ToolDeps, name: string, given: unknown = {}): Promise<ToolOutcome> {
+export function callTool(
+  deps: ToolDeps,
+  name: string,
+  given: unknown = {},
+  maxChars = MAX_ANSWER_CHARS,
+): Promise<ToolOutcome> {
   const { signal } = new AbortController();
-  return runTool(findTool(name), given, deps, { signal, log: silentLog });
+  return runTool(findTool(name), given, deps, { signal, log: silentLog, maxChars });
 }
 
 /** The answer of a tool; throws when the tool failed. */

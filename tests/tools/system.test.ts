@@ -10,8 +10,9 @@ import { createTestClock } from '../support/clock.ts';
 import { silentLog } from '../support/databases.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import { useDatabase } from '../support/hooks.ts';
+import { sql } from '../support/records.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
-import { answerOf, createTestToolDeps } from '../support/tools.ts';
+import { answerOf, callTool, createTestToolDeps } from '../support/tools.ts';
 
 const database = useDatabase();
 let down: Database;
@@ -30,22 +31,21 @@ afterAll(async () => {
   await down.close();
 });
 
-const health = (db: Database, archivePath = tmpdir(), backendUrl: string | null = backend.url) =>
-  answerOf(
-    createTestToolDeps({
-      backups: createDatabaseSource({
-        ...{ db, clock, log: silentLog },
-        config: { FRESHNESS_HOURS: 26 },
-      }),
-      system: createSystemFacts({
-        archivePath,
-        findBackend: async () => backendUrl,
-        fetch,
-        log: silentLog,
-      }),
+const depsFor = (db: Database, archivePath = tmpdir(), backendUrl: string | null = backend.url) =>
+  createTestToolDeps({
+    backups: createDatabaseSource({
+      ...{ db, clock, log: silentLog },
+      config: { FRESHNESS_HOURS: 26 },
     }),
-    'get_system_health',
-  );
+    system: createSystemFacts({
+      archivePath,
+      findBackend: async () => backendUrl,
+      fetch,
+      log: silentLog,
+    }),
+  });
+const health = (...where: Parameters<typeof depsFor>) =>
+  answerOf(depsFor(...where), 'get_system_health');
 
 describe('get_system_health', () => {
   it('is HEALTHY when database, archive storage and service API answer', async () => {
@@ -106,6 +106,31 @@ describe('get_system_health', () => {
       backend_api: { status: 'unreachable', url: '' },
       status: 'DEGRADED',
       message: expect.stringContaining('npm start'),
+    });
+  });
+
+  it('fits into an answer of the chat, however much is open, and says what is left out', async () => {
+    await sql(
+      database.db,
+      `WITH opened AS (
+         INSERT INTO incidents (rule, subject, summary)
+         SELECT 'repository_failing', n::text, repeat('s', 1000) FROM generate_series(1, 20) AS n
+         RETURNING id
+       )
+       INSERT INTO incident_repositories (incident_id, repository_name, reason, since)
+       SELECT id, repeat('o', 100) || '/' || repeat('r', 100) || n, 'r', now() FROM opened, generate_series(1, 10) AS n`,
+    );
+    const outcome = await callTool(depsFor(database.db), 'get_system_health', {}, 16_000);
+    await sql(database.db, 'TRUNCATE incidents CASCADE');
+    expect(outcome).toMatchObject({
+      ok: true,
+      output: {
+        incidents: expect.arrayContaining([
+          expect.objectContaining({ rule: 'repository_failing' }),
+        ]),
+        truncated: true,
+        more: expect.stringMatching(/^\d+ further open incidents, which did not fit$/),
+      },
     });
   });
 
