@@ -1,5 +1,7 @@
+import { beforeEach } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
+import type { TestDatabase } from './databases.ts';
 import { sql } from './records.ts';
 
 const triggers = [
@@ -11,6 +13,18 @@ const triggers = [
 /** Empties the ledger of drills, as only who may change its triggers can. */
 export async function emptyLedger(db: Database): Promise<void> {
   await tamper(db, 'TRUNCATE restore_drills RESTART IDENTITY');
+}
+
+/** Empties the ledger, and all of earlier runs and drills, before each test of a file. */
+export function useEmptyLedger(database: TestDatabase): void {
+  beforeEach(async () => {
+    await emptyLedger(database.db);
+    await sql(
+      database.db,
+      `TRUNCATE backup_runs, worker_repo_state, execution_logs, restore_drill_claims, archive_stores
+       RESTART IDENTITY CASCADE`,
+    );
+  });
 }
 
 /** Changes the ledger behind the back of its triggers. */

@@ -1,23 +1,17 @@
 import { readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../lib/database/database.ts';
 import { tryProcessLock } from '../../../lib/processes/instant-lock.ts';
 import { claimDrill, releaseDrillClaim } from '../../../lib/records/drills/due.ts';
-import { emptyLedger } from '../../support/drills.ts';
+import { useEmptyLedger } from '../../support/drills.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { useVersionedApp } from '../../support/versioned-app.ts';
 import { callWorker, rowsOf, type WorkerCall } from '../../support/worker.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
-
-beforeEach(async () => {
-  await emptyLedger(database.db);
-  await database.db.query({
-    text: 'TRUNCATE backup_runs, worker_repo_state, execution_logs, restore_drill_claims RESTART IDENTITY CASCADE',
-  });
-});
+useEmptyLedger(database);
 
 const rows = (select: string) => rowsOf(database.db, select);
 const outcomes = () => rows('SELECT outcome FROM restore_drills ORDER BY restore_drills.id');

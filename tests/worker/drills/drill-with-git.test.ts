@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
-import { emptyLedger } from '../../support/drills.ts';
+import { describe, expect, it } from 'vitest';
+import { useEmptyLedger } from '../../support/drills.ts';
 import { plantHugeFiles } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { useVersionedApp } from '../../support/versioned-app.ts';
@@ -9,13 +9,7 @@ import { callWorker, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
-
-beforeEach(async () => {
-  await emptyLedger(database.db);
-  await database.db.query({
-    text: 'TRUNCATE backup_runs, worker_repo_state, execution_logs, restore_drill_claims, archive_stores CASCADE',
-  });
-});
+useEmptyLedger(database);
 
 const drills = () =>
   rowsOf<{ outcome: string; reason: string | null; evidence: Record<string, unknown> }>(

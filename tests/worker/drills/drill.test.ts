@@ -1,13 +1,13 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { digestRefs } from '../../../lib/archives/manifest.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { type Database, databaseUnavailable } from '../../../lib/database/database.ts';
 import { checkLedger } from '../../../lib/drills/check-ledger.ts';
 import { findClosedPort } from '../../support/down-database.ts';
-import { emptyLedger } from '../../support/drills.ts';
+import { useEmptyLedger } from '../../support/drills.ts';
 import { copyRepository, plantBomb, plantFolders, plantLongPath } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { plantStuckFolder } from '../../support/stuck-folder.ts';
@@ -16,13 +16,7 @@ import { callWorker, rowsOf, type WorkerCall } from '../../support/worker.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
-
-beforeEach(async () => {
-  await emptyLedger(database.db);
-  await database.db.query({
-    text: 'TRUNCATE backup_runs, worker_repo_state, execution_logs, restore_drill_claims, archive_stores CASCADE',
-  });
-});
+useEmptyLedger(database);
 
 interface DrillRow {
   repository_name: string;
