@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { rememberInFolder } from '../lib/alerts/outage/outage-memory.ts';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { createServedArchives } from '../lib/backups/archives/served-archives.ts';
@@ -84,7 +85,8 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       waitUntil: pendingWork.add,
     });
     const archives = createServedArchives(deps);
-    const backups = createBackupsApp(deps, { archives });
+    const outageMemory = rememberInFolder(config.DATA_DIR);
+    const backups = createBackupsApp(deps, { archives, outageMemory });
     const live = createLiveApp(deps);
     const stopping = new AbortController();
     const loginCodes = new LoginCodes(systemClock);
@@ -118,7 +120,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       connections: chooseConnectionLimits(parseNetworks(config.TRUSTED_PROXIES)),
     });
     const announcement = await announceServer(config.DATA_DIR, server.url, log);
-    const repeating = [startStaleRunSweep(deps)];
+    const repeating = [startStaleRunSweep({ ...deps, outageMemory })];
     if (db.driver === 'embedded') repeating.push(startMaintenance(db, deps));
     return {
       url: server.url,

@@ -1,5 +1,6 @@
 import type { Hono } from 'hono';
 import { etag } from 'hono/etag';
+import type { OutageMemory } from '../alerts/outage/outage-memory.ts';
 import { shareInFlight } from '../async.ts';
 import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
@@ -26,12 +27,14 @@ const WARN_INTERVAL_MS = 60_000;
 export interface BackupsAppOptions extends SurfaceOptions {
   /** The archives on this machine. Default: null, there are none. */
   archives?: ServedArchives | null;
+  /** Keeps what was told of an outage of the database. Default: null, Redis does, if there is one. */
+  outageMemory?: OutageMemory | null;
 }
 
 /** The service API without its live feed. */
 export function createBackupsApp(
   deps: Deps<BackupsConfig>,
-  { archives = null, ...options }: BackupsAppOptions = {},
+  { archives = null, outageMemory = null, ...options }: BackupsAppOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
     deps.log.warn(
@@ -62,18 +65,22 @@ export function createBackupsApp(
     if (route.access !== 'identified') continue;
     app.on([route.method.toUpperCase()], [route.path], requireIdentity);
   }
-  mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps, archives));
+  mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps, { archives, outageMemory }));
   return app;
 }
 
 export function buildBackupsDeps(
   deps: Deps<BackupsConfig>,
-  archives: ServedArchives | null = null,
+  {
+    archives = null,
+    outageMemory = null,
+  }: Pick<BackupsAppOptions, 'archives' | 'outageMemory'> = {},
 ): BackupsDeps {
   const { db, clock } = deps;
   return {
     ...deps,
     archives,
+    outageMemory,
     startedAt: clock.now(),
     pingDatabase: shareInFlight(() => ping(db), { clock, maxMs: READY_WITHIN_MS }),
     readBadge: shareFacts((repository) => readBadgeFacts(db, judgingNow(deps), repository), clock),

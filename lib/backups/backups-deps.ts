@@ -1,3 +1,4 @@
+import type { OutageMemory } from '../alerts/outage/outage-memory.ts';
 import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
 import type { Log } from '../log.ts';
@@ -13,6 +14,8 @@ export interface BackupsDeps extends Deps<BackupsConfig> {
   startedAt: number;
   /** The archives on this machine; null where there are none, as in a deployed function. */
   archives: ServedArchives | null;
+  /** Keeps what was told of an outage of the database. Null: Redis does, if there is one. */
+  outageMemory: OutageMemory | null;
   /** Concurrent callers share one ping. */
   pingDatabase(): Promise<void>;
   /** What a badge tells, of a repository or of all; shared for half a minute. */

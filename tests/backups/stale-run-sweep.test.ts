@@ -106,7 +106,11 @@ describe('the sweep', () => {
           ? Promise.reject(new Error('no such table'))
           : databaseUse.unnoted.query(statement, ...rest)) as typeof databaseUse.unnoted.query,
     };
-    const deps = { ...client.deps, databaseUse: { ...databaseUse, unnoted: broken } };
+    const deps = {
+      ...client.deps,
+      outageMemory: null,
+      databaseUse: { ...databaseUse, unnoted: broken },
+    };
     expect(await sweep(deps)).toEqual({ swept: 1, run_ids: [id] });
     expect(client.deps.logged).toContainEqual(
       expect.objectContaining({ message: 'alerts could not be raised' }),
@@ -146,7 +150,7 @@ describe('sweeping in the local server', () => {
 
   it('happens every 10 minutes until it is stopped', async () => {
     const { client, id } = await withStaleRun();
-    sweeping = startStaleRunSweep(client.deps);
+    sweeping = startStaleRunSweep({ ...client.deps, outageMemory: null });
     client.deps.clock.advance(10 * MINUTE_MS - 1);
     expect(await statusOf(id)).toBe('running');
     client.deps.clock.advance(1);
@@ -158,7 +162,8 @@ describe('sweeping in the local server', () => {
 
   it('continues after a failed sweep, and logs it', async () => {
     const { client } = await withStaleRun();
-    const broken = { ...client.deps, databaseUse: { ...client.deps.databaseUse } };
+    const { databaseUse } = client.deps;
+    const broken = { ...client.deps, outageMemory: null, databaseUse: { ...databaseUse } };
     broken.databaseUse.lastUse = async () => {
       throw new Error('no answer');
     };

@@ -2,9 +2,11 @@ import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import { type Repeating, repeat } from '../../async.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
+import { isDatabaseUnavailable } from '../../database/database.ts';
 import type { Deps } from '../../deps.ts';
 import { sweepStaleRuns } from '../../records/runs/stale-runs.ts';
 import { updateActiveGeneration } from '../../search/update-active-generation.ts';
+import { type OutageWatchDeps, watchOutage } from './outage-watch.ts';
 
 /** Time between sweeps. A database that was not used for longer is left asleep. */
 const SWEEP_INTERVAL_MS = 10 * 60_000;
@@ -15,19 +17,28 @@ export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: tru
 
 /**
  * Fails runs whose worker stopped, raises alerts, and enqueues new records for search. Touches an idle database only
- * once an hour, so that one that scales to zero can sleep.
+ * once an hour, so that one that scales to zero can sleep. Throws SERVICE_UNAVAILABLE if the database is away; the
+ * second sweep in a row that finds it so tells the channels.
  */
-export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
+export async function sweep(deps: OutageWatchDeps): Promise<SweepOutcome> {
   const now = deps.clock.now();
+  const outage = await watchOutage(deps);
   const lastUse = await deps.databaseUse.lastUse();
   const isIdle = lastUse === null || now - lastUse > SWEEP_INTERVAL_MS;
-  if (isIdle && now % HOUR_MS >= SWEEP_INTERVAL_MS) {
+  if (!outage?.isKnown && isIdle && now % HOUR_MS >= SWEEP_INTERVAL_MS) {
     return { skipped: true, reason: 'the database is not in use' };
   }
   const staleAfterMs = deps.config.STALE_RUN_AFTER_MINUTES * 60_000;
-  const runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
+  let runIds: number[];
+  try {
+    runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) await outage?.databaseAway();
+    throw error;
+  }
   for (const run_id of runIds)
     deps.log.warn('marked a run as failed: its worker stopped', { run_id });
+  await outage?.databaseBack();
   await raise(deps);
   await updateSearch(deps);
   return { swept: runIds.length, run_ids: runIds };
@@ -65,7 +76,7 @@ async function updateSearch({
 }
 
 /** Sweeps every 10 minutes until stopped, for servers without the platform's cron. */
-export function startStaleRunSweep(deps: Deps<BackupsConfig>): Repeating {
+export function startStaleRunSweep(deps: OutageWatchDeps): Repeating {
   const { clock, log } = deps;
   return repeat(() => sweep(deps), {
     what: 'the sweep of stale runs',

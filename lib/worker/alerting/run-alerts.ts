@@ -2,6 +2,8 @@ import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { AlertChannel } from '../../alerts/channels/channel.ts';
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
+import { noteDatabaseBack, tellDatabaseAway } from '../../alerts/outage/database-outage.ts';
+import { rememberInFolder } from '../../alerts/outage/outage-memory.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import type { AlertRulesConfig } from '../../alerts/rules/rule.ts';
 import type { Clock } from '../../clock.ts';
@@ -14,7 +16,6 @@ import { recordHostLogin } from '../../records/recording/host-logins.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { identify } from '../lease/machine-lease.ts';
 import type { RunReport } from '../running/report.ts';
-import { noteDatabaseBack, tellDatabaseAway } from './database-away.ts';
 import type { LoginWatch } from './login-watch.ts';
 
 /** What the end of a run raises alerts with. */
@@ -44,6 +45,12 @@ export interface RunAlerts {
 /** Opens the alerts of a worker. Nothing is read or sent yet. */
 export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
   const { config, clock, log, fetch, tell, dataFolder, signal } = options;
+  const outage = {
+    memory: rememberInFolder(dataFolder),
+    who: `The worker on ${cleanText(hostname(), 250)}`,
+    clock,
+    tell,
+  };
 
   // A worker without the key of the stored addresses leaves those channels to the server: to fail here would be final.
   const canRead = config.CREDENTIALS_ENCRYPTION_KEY !== undefined;
@@ -54,7 +61,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     // After Ctrl-C, do not wait.
     if (signal.aborted) return;
     try {
-      await tellDatabaseAway({ dataFolder, clock, tell }, await openChannels(null), reason);
+      await tellDatabaseAway(outage, await openChannels(null), { reason, toleratedMs: 0 });
     } catch (error) {
       log.error('the alert about the database was not sent', { error });
       tell(`the alert about the database was not sent: ${cleanText((error as Error).message)}`);
@@ -65,7 +72,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     if (report.status === 'refused' || report.status === 'left' || signal.aborted) return;
     if (report.isSpooled) return databaseAway('it did not answer, so that the run is spooled');
     try {
-      await noteDatabaseBack(db, { dataFolder });
+      await noteDatabaseBack(db, outage);
       await noteWhatItLearnt(db, report);
       const channels = await openChannels(db);
       await raiseAlerts({ db, clock, log, config, channels });
