@@ -39,7 +39,8 @@ export interface SearchRequest {
 
 const DEFAULT_BUDGET_MS = 600;
 
-const CUT_SHORT =
+/** A reason of `degraded_reason`. */
+export const CUT_SHORT =
   'the search took too long and was cut short, so older matches may be missing: use fewer or rarer words';
 
 /** A result of POST /search. */

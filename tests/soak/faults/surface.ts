@@ -1,4 +1,5 @@
 import type { Database } from '../../../lib/database/database.ts';
+import { CUT_SHORT } from '../../../lib/search/search.ts';
 import type { MailService } from '../../support/mail.ts';
 import type { ChatModel } from './chat-model.ts';
 
@@ -105,8 +106,15 @@ const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 /** Without the parts that differ each time. */
 export const withoutIds = (text: string) => text.replace(UUID, '…');
 
-/** A search says why it is not the best one. Without a generation it is as good as it can be. */
+/**
+ * What does not tell of the broken part: without a generation a search is as good as it can be, and a machine that is
+ * busy with all surfaces at once may need longer than a search has.
+ */
+const usualReasons: readonly unknown[] = ['no embedding generation is active', CUT_SHORT];
+
+/** A search says why it is not the best one. */
 export function describeSuccess(reason: unknown): string {
-  const isUsual = !reason || reason === 'no embedding generation is active';
-  return isUsual ? WORKS : `${WORKS}, degraded: ${reason}`;
+  const reasons = typeof reason === 'string' ? reason.split('; ') : [];
+  const unusual = reasons.filter((it) => !usualReasons.includes(it));
+  return unusual.length === 0 ? WORKS : `${WORKS}, degraded: ${unusual.join('; ')}`;
 }
