@@ -14,5 +14,7 @@ export default defineConfig({
     maxConcurrency: 8,
     testTimeout: 3_600_000,
     hookTimeout: 120_000,
+    // As in the tests.
+    retry: 1,
   },
 });
