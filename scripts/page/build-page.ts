@@ -53,7 +53,7 @@ async function buildPage(): Promise<void> {
 async function newestSource(): Promise<number> {
   const below = async (folder: string) =>
     (await readdir(join(WEB, folder), { recursive: true })).map((file) => join(folder, file));
-  const files = ['index.html', 'package.json', 'vite.config.ts'];
+  const files = ['index.html', 'package.json', 'vite.config.ts', 'start-script.ts'];
   files.push(...(await below('src')), ...(await below('public')));
   const times = await Promise.all(files.map((file) => changedAt(join(WEB, file))));
   return Math.max(...times.map((time) => time ?? 0));

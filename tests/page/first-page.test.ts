@@ -22,8 +22,12 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
   async function findScript(): Promise<string> {
     const html = await (await fetch(`${site.world.server.url}/app/`)).text();
     const scripts = [...html.matchAll(/\/app\/assets\/[^"]+\.js/g)].map(([path]) => path);
-    expect(scripts).toHaveLength(1);
-    return `${site.world.server.url}${scripts[0]}`;
+    // What runs first is small, and is the first.
+    expect(scripts).toEqual([
+      expect.stringContaining('/start-'),
+      expect.stringContaining('/index-'),
+    ]);
+    return `${site.world.server.url}${scripts[1]}`;
   }
 
   it('asks for its data once, while its code is still on the way', async () => {
@@ -43,6 +47,53 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     await open('/app/');
     await state().getByText('The repository is backed up.').waitFor();
     for (const path of first) expect(asked.filter((it) => it === path)).toEqual([path]);
+  });
+
+  it.each([
+    ['light', 1_280],
+    ['dark', 1_280],
+    ['light', 390],
+  ] as const)(
+    'says how the backups are before its code has come, as after it (%s, %i pixels wide)',
+    async (theme, width) => {
+      const { open, page } = site;
+      await page.emulateMedia({ colorScheme: theme });
+      await page.setViewportSize({ width, height: 800 });
+      const codeMayCome = Promise.withResolvers<void>();
+      await page.route(await findScript(), async (route) => {
+        await codeMayCome.promise;
+        await route.continue();
+      });
+      // The page is loaded only once its code has come.
+      const opened = open('/app/');
+      const first = page.locator('#first');
+      await first.getByText('The repository is backed up.').waitFor();
+      const before = await page.evaluate(looks('#first'));
+      codeMayCome.resolve();
+      await opened;
+      await state().waitFor();
+      await first.waitFor({ state: 'detached' });
+      expect(before).toEqual(await page.evaluate(looks('#root main')));
+    },
+  );
+
+  it.each(['/app/', '/app/runs'])(
+    'says nothing of the backups to those who are not logged in at %s',
+    async (path) => {
+      const { context, open, page } = site;
+      await context.clearCookies();
+      await open(path);
+      await page.getByRole('button', { name: 'Log in' }).waitFor();
+      expect(await page.locator('#first').count()).toBe(0);
+    },
+  );
+
+  it('is not hidden when it is another one than that asked for', async () => {
+    const { open, page } = site;
+    await page.route('**/auth/me', (route) => route.fulfill({ status: 401, json: {} }));
+    await open('/app/');
+    await page.getByRole('button', { name: 'Log in' }).waitFor();
+    await page.locator('#first').waitFor({ state: 'detached' });
   });
 
   it('shows the overview after a login, whatever was asked before it', async () => {
@@ -98,6 +149,27 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     });
   });
 });
+
+/**
+ * Where the heading and the sentence below an element stand, and what they look like. On a phone the links of the
+ * overview make its box higher. A text, because it runs in the browser.
+ */
+const looks = (
+  within: string,
+) => `['h1', '[aria-label="State of the backups"] bdi'].map((selector) => {
+  const element = document.querySelector('${within}').querySelector(selector);
+  const place = (of) => {
+    const { x, y, width } = of.getBoundingClientRect();
+    return { x, y, width };
+  };
+  const text = document.createRange();
+  text.selectNodeContents(element);
+  const { color, font } = getComputedStyle(element);
+  const box = element.closest('[aria-label]');
+  if (box === null) return { text: place(text), color, font };
+  const { backgroundColor, borderRadius } = getComputedStyle(box);
+  return { text: place(text), color, font, box: place(box), backgroundColor, borderRadius };
+})`;
 
 /** What comes over the wire, not decompressed. */
 async function getRaw(url: string, encoding: string) {

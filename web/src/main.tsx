@@ -1,4 +1,5 @@
 import '@mantine/core/styles.css';
+import './start/first-sentence.css';
 import { type CSSVariablesResolver, createTheme, MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -6,6 +7,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
 import { createAppRouter } from './router.tsx';
+import { removeFirstSentence } from './start/first-sentence.ts';
 
 const usedColors = ['teal', 'red', 'orange', 'blue', 'gray'];
 
@@ -51,6 +53,7 @@ const queries = new QueryClient({
   },
 });
 const router = createAppRouter(queries);
+router.subscribe('onRendered', removeFirstSentence);
 
 queries.getQueryCache().subscribe(({ type, query }) => {
   const { error } = query.state;

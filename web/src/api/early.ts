@@ -1,6 +1,6 @@
 declare global {
   interface Window {
-    /** Answers that `public/start.js` asked for, by path. */
+    /** Answers that `start/ask-early.ts` asked for, by path. */
     earlyAnswers?: Map<string, Promise<Response>>;
   }
 }

@@ -1,5 +1,3 @@
-// Runs before the page's code has come, which is much larger.
-
 // A dark page must not flash white.
 const chosen = localStorage.getItem('mantine-color-scheme-value');
 const isDark =
@@ -7,7 +5,7 @@ const isDark =
 document.documentElement.setAttribute('data-mantine-color-scheme', isDark ? 'dark' : 'light');
 
 // What the page will ask first. `api/early.ts` takes the answers.
-const first = { '/app/': ['/auth/me', '/api/overview'] };
+const first: Record<string, string[]> = { '/app/': ['/auth/me', '/api/overview'] };
 window.earlyAnswers = new Map(
   (first[location.pathname] ?? []).map((path) => {
     const answer = fetch(path);
