@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { rememberInFolder } from '../lib/alerts/outage/outage-memory.ts';
+import { rememberInFolder } from '../lib/alerts/outage/folder-memory.ts';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { createServedArchives } from '../lib/backups/archives/served-archives.ts';
@@ -85,7 +85,9 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       waitUntil: pendingWork.add,
     });
     const archives = createServedArchives(deps);
-    const outageMemory = rememberInFolder(config.DATA_DIR);
+    const outageMemory = rememberInFolder(config.DATA_DIR, (error) =>
+      log.error('what was told of an outage of the database is not kept', { error }),
+    );
     const backups = createBackupsApp(deps, { archives, outageMemory });
     const live = createLiveApp(deps);
     const stopping = new AbortController();

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openAlertChannels } from '../../lib/alerts/channels/open-channels.ts';
 import { tellDatabaseAway } from '../../lib/alerts/outage/database-outage.ts';
-import { rememberInFolder } from '../../lib/alerts/outage/outage-memory.ts';
+import { rememberInFolder } from '../../lib/alerts/outage/folder-memory.ts';
+import type { OutageMemory } from '../../lib/alerts/outage/outage-memory.ts';
 import type { OutageWatchDeps } from '../../lib/backups/runs/outage-watch.ts';
 import { sweep } from '../../lib/backups/runs/stale-run-sweep.ts';
 import type { Database } from '../../lib/database/database.ts';
@@ -11,7 +12,12 @@ import { createTestDeps, type TestDeps } from '../support/deps.ts';
 import { openDownDatabase } from '../support/down-database.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { useDatabase } from '../support/hooks.ts';
-import { type AlertReceiver, listStored, startAlertReceiver } from '../support/incidents.ts';
+import {
+  type AlertReceiver,
+  HOUR_MS,
+  listStored,
+  startAlertReceiver,
+} from '../support/incidents.ts';
 import { empty, sql } from '../support/records.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../support/upstash-rest.ts';
@@ -31,6 +37,15 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([receiver.close(), down.close()]));
 
+/** Does the first of several calls. */
+function onlyFirst<Args extends unknown[]>(work: (...args: Args) => Promise<void>) {
+  let isDone = false;
+  return async (...args: Args) => {
+    if (!isDone) await work(...args);
+    isDone = true;
+  };
+}
+
 type SweptDeps = OutageWatchDeps & TestDeps;
 
 const depsWith = (environment = {}): SweptDeps => ({
@@ -40,7 +55,15 @@ const depsWith = (environment = {}): SweptDeps => ({
   }),
   outageMemory: null,
 });
-const inFolder = (): SweptDeps => ({ ...depsWith(), outageMemory: rememberInFolder(dataFolder) });
+/** Channels of these names, all of which lead to the receiver. */
+const namedChannels = (names: string[]) =>
+  names.map((name) => `${name}=ntfy+${receiver.url}/${name}`).join(' ');
+/** The folder's memory, which tells nobody of its own failures. */
+const folderMemory = () => rememberInFolder(dataFolder, () => undefined);
+const inFolder = (environment = {}): SweptDeps => ({
+  ...depsWith(environment),
+  outageMemory: folderMemory(),
+});
 
 /** Sweeps after some minutes, and tells how it ended. */
 async function sweepAfter(minutes: number, db: Database, deps: SweptDeps): Promise<unknown> {
@@ -103,7 +126,7 @@ describe('the sweep of a server whose database is away', () => {
   it('does not repeat what the worker on this machine has told', async () => {
     const deps = inFolder();
     const { clock, config, log } = deps;
-    const memory = rememberInFolder(dataFolder);
+    const memory = folderMemory();
     await tellDatabaseAway(
       { memory, who: 'The worker', clock, tell: log.warn },
       await openAlertChannels(config, { db: null, fetch, clock }),
@@ -120,14 +143,117 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([]);
   });
 
-  it('sweeps although it cannot look up what was told, and logs that', async () => {
-    const path = join(dataFolder, 'alerts', 'database-away.json');
-    await mkdir(path, { recursive: true });
+  it('tells it once although nothing can be written, as on a full disk', async () => {
+    await writeFile(join(dataFolder, 'alerts'), 'no folder');
     const deps = inFolder();
-    expect(await sweepAfter(55, database.db, deps)).toMatchObject({ swept: 0 });
-    expect(deps.logged).toContainEqual(
-      expect.objectContaining({ message: 'an outage of the database could not be looked up' }),
-    );
+    for (const minutes of [55, 10, 10]) await sweepAfter(minutes, down, deps);
+    expect(receiver.titles()).toEqual([TITLE]);
+    expect(await sweepAfter(10, database.db, deps)).toMatchObject({ swept: 0 });
+    expect(receiver.titles()).toEqual([TITLE, `Resolved: ${TITLE}`]);
+  });
+
+  it('is noted as tried before it is told, and told no third time when it is killed each time', async () => {
+    const deps = inFolder();
+    const channels = await openAlertChannels(deps.config, { db: null, fetch, clock: deps.clock });
+    const dying = channels.map((channel) => ({
+      ...channel,
+      async send() {
+        expect(await folderMemory().read()).toMatchObject({
+          channels: [{ name: 'phone', unclear: tries, delivered: null }],
+        });
+        throw new Error('killed');
+      },
+    }));
+    let tries = 0;
+    const noted: OutageMemory = folderMemory();
+    for (tries = 1; tries <= 3; tries++) {
+      // What a killed process would have written after it has sent.
+      const memory = { ...noted, write: onlyFirst(noted.write) };
+      const outage = { memory, who: 'The server', clock: deps.clock, tell: deps.log.warn };
+      await tellDatabaseAway(outage, dying, { reason: 'it is away', toleratedMs: 0 });
+      deps.clock.advance(15 * MINUTE_MS);
+    }
+    expect(await noted.read()).toMatchObject({ channels: [{ attempts: 2, unclear: 2 }] });
+  });
+
+  it('tells it once with the worker on this machine, at the same moment', async () => {
+    receiver.answers.push({ status: 500 }, { status: 500 }, { status: 500 });
+    const { clock, config, log } = inFolder();
+    const channels = await openAlertChannels(config, { db: null, fetch, clock });
+    const tellAs = (who: string) =>
+      tellDatabaseAway({ memory: folderMemory(), who, clock, tell: log.warn }, channels, {
+        reason: 'it does not answer',
+        toleratedMs: 0,
+      });
+    const who = ['The worker', 'The server', 'Another worker'];
+    await Promise.all(who.map(tellAs));
+    expect(receiver.titles()).toEqual([TITLE]);
+    // It may have arrived: tried once more, after 15 minutes.
+    clock.advance(14 * MINUTE_MS);
+    await Promise.all(who.map(tellAs));
+    expect(receiver.titles()).toEqual([TITLE]);
+    clock.advance(MINUTE_MS);
+    await Promise.all(who.map(tellAs));
+    clock.advance(60 * MINUTE_MS);
+    await Promise.all(who.map(tellAs));
+    expect(receiver.titles()).toEqual([TITLE, TITLE]);
+  });
+
+  it('waits as long as a service asks, and gives up where it is not known', async () => {
+    const ALERT_CHANNELS = namedChannels(['phone', 'other']);
+    receiver.answers.push({ status: 429, headers: { 'Retry-After': '7200' } }, { status: 404 });
+    const deps = inFolder({ ALERT_CHANNELS });
+    await sweepAfter(55, down, deps);
+    for (let n = 0; n < 12; n++) await sweepAfter(10, down, deps);
+    expect(receiver.titles()).toEqual([TITLE, TITLE]);
+    await sweepAfter(10, down, deps);
+    await sweepAfter(10, down, deps);
+    expect(receiver.titles()).toEqual([TITLE, TITLE, TITLE]);
+  });
+
+  it('tells of a database that comes and goes three times a day', async () => {
+    const deps = inFolder();
+    await sweepAfter(55, down, deps);
+    for (let n = 0; n < 10; n++) {
+      await sweepAfter(10, down, deps);
+      await sweepAfter(5, database.db, deps);
+      await sweepAfter(5, down, deps);
+    }
+    const opened = () => receiver.titles().filter((title) => title === TITLE);
+    expect(opened()).toHaveLength(3);
+    // It is not forgotten when it stays away, from 10:01 on.
+    await sweepAfter(40, down, deps);
+    for (let n = 0; n < 21; n++) await sweepAfter(60, down, deps);
+    expect(opened()).toHaveLength(4);
+  });
+
+  it('begins anew when nobody was told and nobody looked for a while', async () => {
+    await sweepAfter(55, down, inFolder());
+    const later = inFolder();
+    later.clock.advance(55 * MINUTE_MS + 5 * HOUR_MS);
+    await sweepAfter(0, down, later);
+    expect(receiver.titles()).toEqual([]);
+    await sweepAfter(10, down, later);
+    expect(receiver.titles()).toEqual([TITLE]);
+  });
+
+  it('does not believe a clock that was a year ahead', async () => {
+    const ahead = inFolder();
+    ahead.clock.advance(365 * 24 * HOUR_MS);
+    await sweepAfter(55, down, ahead);
+    await sweepAfter(10, down, ahead);
+    const right = inFolder();
+    await sweepAfter(55, down, right);
+    await sweepAfter(10, down, right);
+    expect(receiver.titles()).toEqual([TITLE, TITLE]);
+  });
+
+  it('tells channels of any name', async () => {
+    const ALERT_CHANNELS = namedChannels(['constructor', 'toString', 'valueOf']);
+    const deps = inFolder({ ALERT_CHANNELS });
+    await sweepAfter(55, down, deps);
+    await sweepAfter(10, down, deps);
+    expect(receiver.titles()).toEqual([TITLE, TITLE, TITLE]);
   });
 
   it('tells again if what is kept of it is not valid', async () => {
@@ -139,7 +265,7 @@ describe('the sweep of a server whose database is away', () => {
     await sweepAfter(10, down, deps);
     expect(receiver.titles()).toEqual([TITLE]);
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({
-      channels: { phone: { attempts: 1, delivered: expect.any(String) } },
+      channels: [{ name: 'phone', attempts: 1, delivered: expect.any(String) }],
     });
   });
 
@@ -149,8 +275,7 @@ describe('the sweep of a server whose database is away', () => {
     await sweepAfter(55, down, deps);
     await sweepAfter(10, down, deps);
     receiver.answers.push({ status: 429 });
-    await sweepAfter(25 * 60, down, deps);
-    await sweepAfter(10, down, deps);
+    for (const minutes of [25 * 60, 10, 10]) await sweepAfter(minutes, down, deps);
     expect(receiver.titles()).toEqual([TITLE, TITLE, TITLE]);
     expect(deps.logged).toContainEqual(
       expect.objectContaining({
@@ -170,7 +295,8 @@ describe.skipIf(!hasRedisServer)('a server without a disk (skipped without redis
 
   it('remembers in Redis what it told', async () => {
     await tellOnceAndResolve(depsWith(redis.environment));
-    expect(await redis.send(['EXISTS', 'backup:database-away'])).toBe(0);
+    expect(await redis.send(['EXISTS', 'backup:database-away'])).toBe(1);
+    expect(await redis.send(['EXISTS', 'backup:database-away-lock'])).toBe(0);
   });
 
   it('tells nothing while Redis is away too', async () => {

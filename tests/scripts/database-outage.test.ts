@@ -31,7 +31,7 @@ it('npm start tells that its database is away, and remembers it in DATA_DIR', as
     expect(receiver.titles()).toEqual([]);
     const state = JSON.parse(await readFile(remembered, 'utf8'));
     const since = new Date(Date.parse(state.since) - 600_000).toISOString();
-    await writeFile(remembered, JSON.stringify({ ...state, since, at: since }));
+    await writeFile(remembered, JSON.stringify({ ...state, since, seen: since, at: since }));
     expect((await sweep()).status).toBe(503);
     expect(receiver.titles()).toEqual(['The database cannot be reached']);
     await proxy.repair();

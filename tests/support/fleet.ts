@@ -28,7 +28,9 @@ export interface Fleet {
   results(): Promise<Record<string, unknown>[]>;
   runs(): Promise<Record<string, unknown>[]>;
   /** Two machines, each in the middle of a repository until `release`. */
-  startTwo(): Promise<{ first: RunningScript; second: RunningScript; release(): void }>;
+  startTwo(
+    env?: Record<string, string>,
+  ): Promise<{ first: RunningScript; second: RunningScript; release(): void }>;
   /** How many rows of shared runs there are. */
   left(): Promise<Record<string, unknown>[]>;
 }
@@ -110,11 +112,11 @@ export function openFleet(database: TestDatabase, bench: HostedWorker): Fleet {
         `SELECT status, error_message, total_repos, successful, failed, exclusive_key, progress
           FROM backup_runs ORDER BY id`,
       ),
-    async startTwo() {
+    async startTwo(env = {}) {
       const [a, b] = [fleet.hold('team/a'), fleet.hold('team/b')];
-      const first = fleet.start('one');
+      const first = fleet.start('one', [], env);
       await a.came;
-      const second = fleet.start('two');
+      const second = fleet.start('two', [], env);
       await b.came;
       const release = () => {
         a.release();

@@ -69,7 +69,7 @@ export function loudnessOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'seve
  * behind a dot, a dash or an underscore.
  */
 export function withoutMentions(text: string): string {
-  return text.replace(/(?<![A-Za-z0-9])@(?=\w)/g, '@\u200b');
+  return text.replace(/(?<![A-Za-z0-9])@(?=[\w&!])/g, '@\u200b');
 }
 
 /** Keeps an address from becoming a link where the service looks for them itself. */

@@ -1,5 +1,5 @@
 import type { AlertMessage } from './channel.ts';
-import { joinFitting, loudnessOf, markOf, toPlain } from './compose.ts';
+import { joinFitting, loudnessOf, markOf, toPlain, withoutMentions } from './compose.ts';
 
 // Plain text as fields of JSON: nothing in it is a header or markup.
 
@@ -46,9 +46,12 @@ export function composeGotify(message: AlertMessage): object {
 export function composeApprise({ tags }: { tags: string | null }, message: AlertMessage): object {
   const plain = toPlain(message);
   const lines = joinFitting(plain, MAX_CHARS);
+  const title = withoutMentions(plain.title);
   return {
-    title: plain.title,
-    body: [lines || plain.title, ...(plain.link === null ? [] : [plain.link])].join('\n'),
+    title,
+    body: [withoutMentions(lines) || title, ...(plain.link === null ? [] : [plain.link])].join(
+      '\n',
+    ),
     type: typeOf(message),
     format: 'text',
     ...(tags === null ? {} : { tag: tags }),

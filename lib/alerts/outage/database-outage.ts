@@ -9,10 +9,18 @@ import { databaseUnreachable } from '../rules/database-unreachable.ts';
 import type { OutageMemory, OutageState } from './outage-memory.ts';
 import { recordOutage } from './record-outage.ts';
 
-const REMIND_AFTER_MS = 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
 /** How often a message may have arrived. */
 const MAX_UNCLEAR = 2;
 const MAX_CHANNELS = 100;
+/** A database that comes and goes is told this often within a day. */
+const MAX_TOLD_A_DAY = 3;
+/** What nobody was told of and nobody saw for this long was another outage. */
+const FORGOTTEN_AFTER_MS = 2 * 3_600_000;
+/** A process that is killed while it sends may have sent: another one waits for this long. */
+const KILLED_PAUSE_MS = 15 * 60_000;
+/** What a clock may be ahead of another one on this machine, or of its own earlier time. */
+const MAX_CLOCK_SKEW_MS = 5 * 60_000;
 
 export interface OutageDeps {
   memory: OutageMemory;
@@ -30,8 +38,9 @@ export interface DatabaseAway {
 }
 
 /**
- * Tells the channels that the database is away: once, and then once a day. The memory records what was told. An attempt
- * is noted before it is made, so that no channel gets a message more than twice.
+ * Tells the channels that the database is away: once, and then once a day; a database that comes and goes three times a
+ * day. The memory records what was told. An attempt is noted before it is made, so that no channel gets a message more
+ * than twice.
  */
 export async function tellDatabaseAway(
   { memory, who, clock, tell }: OutageDeps,
@@ -39,37 +48,74 @@ export async function tellDatabaseAway(
   { reason, toleratedMs }: DatabaseAway,
 ): Promise<void> {
   if (channels.length === 0) return;
-  const now = new Date(clock.now()).toISOString();
-  const known = await memory.read();
-  const isNew = known === null || clock.now() - Date.parse(known.at) >= REMIND_AFTER_MS;
-  const state: OutageState = isNew
-    ? { since: known?.since ?? now, at: now, told: listTold(known), channels: {} }
-    : known;
-  if (clock.now() - Date.parse(state.since) < toleratedMs) return memory.write(state);
-  const due = channels.slice(0, MAX_CHANNELS).filter(({ name }) => {
-    const told = state.channels[name];
-    return told === undefined || (told.delivered === null && told.unclear < MAX_UNCLEAR);
-  });
-  if (due.length === 0) return;
-  for (const { name } of due) {
-    const { attempts = 0, unclear = 0 } = state.channels[name] ?? {};
-    state.channels[name] = { delivered: null, attempts: attempts + 1, unclear: unclear + 1 };
-  }
-  await memory.write(state);
-  const message = describe(state, `${who}: ${cleanText(reason, 1_000)}`);
-  await Promise.all(
-    due.map(async (channel) => {
-      const told = state.channels[channel.name];
-      if (told === undefined) return;
-      const sent = await sendOnce(channel, message, { attempts: told.attempts, clock });
-      if (sent.outcome === 'delivered') told.delivered = new Date(clock.now()).toISOString();
-      else {
+  await memory.exclusively(async () => {
+    const now = clock.now();
+    const state = continueOutage(await memory.read(), now);
+    const isFirst = state.told.length === 0 && state.channels.length === 0;
+    const isHeldBack =
+      now - Date.parse(state.since) < toleratedMs ||
+      (isFirst && state.lately.length >= MAX_TOLD_A_DAY);
+    const due = isHeldBack ? [] : channels.slice(0, MAX_CHANNELS).flatMap(claimDue(state, now));
+    if (isFirst && due.length > 0) state.lately.push(timeOf(now));
+    await memory.write(state);
+    if (due.length === 0) return;
+    const message = describe(state, `${who}: ${cleanText(reason, 1_000)}`);
+    await Promise.all(
+      due.map(async ({ channel, told }) => {
+        const sent = await sendOnce(channel, message, { attempts: told.attempts, clock });
+        if (sent.outcome === 'delivered') {
+          Object.assign(told, { delivered: timeOf(clock.now()), nextAt: null });
+          return;
+        }
         if (!sent.mayHaveArrived) told.unclear--;
+        told.nextAt = sent.retryInMs === null ? null : timeOf(clock.now() + sent.retryInMs);
         tell(`the alert about the database did not reach ${channel.name}: ${sent.reason}`);
-      }
-    }),
+      }),
+    );
+    await memory.write(state);
+  });
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+/** The outage that is known if it is still the same one, with a new message after a day; else a new one. */
+function continueOutage(known: OutageState | null, now: number): OutageState {
+  const seen = timeOf(now);
+  const isFuture = (time: string) => Date.parse(time) > now + MAX_CLOCK_SKEW_MS;
+  // A clock that was wrong must not silence the alert.
+  const isWrong = known !== null && [known.since, known.seen, known.at].some(isFuture);
+  const lately = (known?.lately ?? []).filter(
+    (time) => !isFuture(time) && now - Date.parse(time) < DAY_MS,
   );
-  await memory.write(state);
+  const told = listTold(known);
+  const isOther =
+    known === null ||
+    isWrong ||
+    known.ended !== null ||
+    (told.length === 0 && now - Date.parse(known.seen) > FORGOTTEN_AFTER_MS);
+  if (isOther) {
+    return { since: seen, seen, ended: null, at: seen, told: [], channels: [], lately };
+  }
+  if (now - Date.parse(known.at) < DAY_MS) return { ...known, seen, lately };
+  return { ...known, seen, at: seen, told, channels: [], lately };
+}
+
+/** Notes a try for a channel that lacks the message; empty if it has it, or is not to be tried now. */
+function claimDue(state: OutageState, now: number) {
+  return (channel: AlertChannel) => {
+    let told = state.channels.find(({ name }) => name === channel.name);
+    if (told === undefined) {
+      const { name } = channel;
+      told = { name, delivered: null, attempts: 0, unclear: 0, nextAt: timeOf(now) };
+      state.channels.push(told);
+    }
+    const isDue = told.nextAt !== null && Date.parse(told.nextAt) <= now;
+    if (!isDue || told.unclear >= MAX_UNCLEAR) return [];
+    told.attempts++;
+    told.unclear++;
+    told.nextAt = timeOf(now + KILLED_PAUSE_MS);
+    return [{ channel, told }];
+  };
 }
 
 function describe({ since, at, told }: OutageState, reason: string) {
@@ -91,34 +137,41 @@ function describe({ since, at, told }: OutageState, reason: string) {
 }
 
 /**
- * Records in the database that it was away, if anybody was told: the next evaluation tells the same channels that it is
- * back. Throws SERVICE_UNAVAILABLE.
+ * Records in the database that it was away, if anybody was to be told: the next evaluation tells the same channels that
+ * it is back. Throws SERVICE_UNAVAILABLE.
  */
 export async function noteDatabaseBack(
   db: Database,
-  { memory, who }: Pick<OutageDeps, 'memory' | 'who'>,
+  { memory, who, clock }: Pick<OutageDeps, 'memory' | 'who' | 'clock'>,
 ): Promise<void> {
-  const state = await memory.read();
-  if (state === null) return;
-  const told = listTold(state);
-  if (told.length > 0 || Object.keys(state.channels).length > 0) {
-    await recordOutage(db, {
-      since: state.since,
-      summary: `${who} could not reach the database`,
-      told: told.map((channel) => {
-        const { delivered = null, attempts = 1 } = state.channels[channel] ?? {};
-        return { channel, delivered, attempts };
-      }),
-    });
-  }
-  await memory.clear();
+  if (!isAway(await memory.read())) return;
+  await memory.exclusively(async () => {
+    const state = await memory.read();
+    if (!isAway(state)) return;
+    const told = listTold(state);
+    if (told.length > 0 || state.channels.length > 0) {
+      await recordOutage(db, {
+        since: state.since,
+        summary: `${who} could not reach the database`,
+        told: told.map((channel) => {
+          const { delivered = null, attempts = 1 } =
+            state.channels.find(({ name }) => name === channel) ?? {};
+          return { channel, delivered, attempts };
+        }),
+      });
+    }
+    await memory.write({ ...state, ended: timeOf(clock.now()) });
+  });
+}
+
+/** Whether the memory knows of an outage that has not ended. */
+export function isAway(state: OutageState | null): state is OutageState {
+  return state !== null && state.ended === null;
 }
 
 /** The channels that know of an outage, or may. */
 function listTold(state: OutageState | null): string[] {
   if (state === null) return [];
-  const now = Object.entries(state.channels).filter(
-    ([, { delivered, unclear }]) => delivered !== null || unclear > 0,
-  );
-  return [...new Set([...state.told, ...now.map(([name]) => name)])];
+  const now = state.channels.filter(({ delivered, unclear }) => delivered !== null || unclear > 0);
+  return [...new Set([...state.told, ...now.map(({ name }) => name)])];
 }

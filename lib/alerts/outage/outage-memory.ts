@@ -1,25 +1,34 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import type { Redis } from '@upstash/redis';
 import * as z from 'zod';
-import { replaceFile } from '../../durable-files.ts';
-import { nullIfMissing } from '../../files.ts';
-import { parseJson } from '../../json.ts';
 
-const outageState = z.object({
-  /** When the database was first found to be away. */
-  since: z.iso.datetime(),
-  /** When the message was made that is sent, once to each channel. */
-  at: z.iso.datetime(),
-  /** Channels that an earlier message of this outage has reached, or may have. */
-  told: z.array(z.string()).default([]),
-  channels: z.record(
-    z.string(),
-    z.object({ delivered: z.iso.datetime().nullable(), attempts: z.int(), unclear: z.int() }),
-  ),
-});
+const time = z.iso.datetime();
 
 /** An outage of the database, and whom it was told. */
+export const outageState = z.object({
+  /** When the database was first found to be away. */
+  since: time,
+  /** When it was last found to be. */
+  seen: time,
+  /** When it was back; null while it is away. */
+  ended: time.nullable(),
+  /** When the message was made that is sent, once to each channel. */
+  at: time,
+  /** Channels that an earlier message of this outage has reached, or may have. */
+  told: z.array(z.string()),
+  channels: z.array(
+    z.object({
+      name: z.string(),
+      delivered: time.nullable(),
+      attempts: z.int(),
+      /** How often the message may have arrived. */
+      unclear: z.int(),
+      /** Before this it is not tried again; null: never. */
+      nextAt: time.nullable(),
+    }),
+  ),
+  /** When outages, this one included, were first told. Earlier ones than a day ago may be missing. */
+  lately: z.array(time),
+});
+
 export type OutageState = z.output<typeof outageState>;
 
 /** Keeps what was told of an outage while the database, which has the incidents, is away. */
@@ -27,38 +36,6 @@ export interface OutageMemory {
   /** Null if there is none or it is not valid. The alert is then sent again, which is better than never. */
   read(): Promise<OutageState | null>;
   write(state: OutageState): Promise<void>;
-  clear(): Promise<void>;
-}
-
-/** In a file in DATA_DIR, which the worker and the server of a machine share. */
-export function rememberInFolder(dataFolder: string): OutageMemory {
-  const path = join(dataFolder, 'alerts', 'database-away.json');
-  return {
-    async read() {
-      const text = await nullIfMissing(readFile(path, 'utf8'));
-      return text === null ? null : (outageState.safeParse(parseJson(text)).data ?? null);
-    },
-    async write(state) {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await replaceFile(path, `${JSON.stringify(state)}\n`);
-    },
-    clear: () => rm(path, { force: true }),
-  };
-}
-
-const KEY = 'backup:database-away';
-/** Longer than the day after which an outage is told, and so written, again. */
-const KEEP_SECONDS = 7 * 86_400;
-
-/** In Redis, for a server without a disk. */
-export function rememberInRedis(redis: Redis): OutageMemory {
-  return {
-    read: async () => outageState.safeParse(await redis.get<unknown>(KEY)).data ?? null,
-    async write(state) {
-      await redis.set(KEY, state, { ex: KEEP_SECONDS });
-    },
-    async clear() {
-      await redis.del(KEY);
-    },
-  };
+  /** Does the work once no other process with this memory does. Nothing is done if that takes too long. */
+  exclusively(work: () => Promise<void>): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
-import { noteDatabaseBack, tellDatabaseAway } from '../../alerts/outage/database-outage.ts';
-import { type OutageMemory, rememberInRedis } from '../../alerts/outage/outage-memory.ts';
+import { isAway, noteDatabaseBack, tellDatabaseAway } from '../../alerts/outage/database-outage.ts';
+import type { OutageMemory } from '../../alerts/outage/outage-memory.ts';
+import { rememberInRedis } from '../../alerts/outage/redis-memory.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
 import type { Deps } from '../../deps.ts';
 
@@ -28,26 +29,25 @@ export async function watchOutage(deps: OutageWatchDeps): Promise<OutageWatch | 
   const memory = outageMemory ?? (redis === null ? null : rememberInRedis(redis));
   if (memory === null) return null;
   const outage = { memory, who: 'The server', clock, tell: (text: string) => log.warn(text) };
-  const tryTo = async (what: string, work: () => Promise<unknown>) => {
-    try {
-      return await work();
-    } catch (error) {
-      log.error(`an outage of the database could not be ${what}`, { error });
-      return null;
-    }
-  };
-  const isKnown = (await tryTo('looked up', () => memory.read())) !== null;
+  const logFailure = (error: unknown) =>
+    log.error('an outage of the database could not be followed', { error });
+  const isKnown = await memory.read().then(isAway, (error) => {
+    logFailure(error);
+    return false;
+  });
   return {
     isKnown,
     async databaseAway() {
-      await tryTo('told', async () => {
+      try {
         const channels = await openAlertChannels(config, { db: null, fetch, clock });
         const reason = 'it has not answered for 10 minutes';
         await tellDatabaseAway(outage, channels, { reason, toleratedMs: TOLERATED_OUTAGE_MS });
-      });
+      } catch (error) {
+        logFailure(error);
+      }
     },
     async databaseBack() {
-      if (isKnown) await tryTo('recorded', () => noteDatabaseBack(databaseUse.unnoted, outage));
+      if (isKnown) await noteDatabaseBack(databaseUse.unnoted, outage).catch(logFailure);
     },
   };
 }

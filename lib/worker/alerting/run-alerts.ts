@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { AlertChannel } from '../../alerts/channels/channel.ts';
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
 import { noteDatabaseBack, tellDatabaseAway } from '../../alerts/outage/database-outage.ts';
-import { rememberInFolder } from '../../alerts/outage/outage-memory.ts';
+import { rememberInFolder } from '../../alerts/outage/folder-memory.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import type { AlertRulesConfig } from '../../alerts/rules/rule.ts';
 import type { Clock } from '../../clock.ts';
@@ -46,7 +46,9 @@ export interface RunAlerts {
 export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
   const { config, clock, log, fetch, tell, dataFolder, signal } = options;
   const outage = {
-    memory: rememberInFolder(dataFolder),
+    memory: rememberInFolder(dataFolder, (error) =>
+      log.error('what was told of an outage of the database is not kept', { error }),
+    ),
     who: `The worker on ${cleanText(hostname(), 250)}`,
     clock,
     tell,

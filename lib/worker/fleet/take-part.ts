@@ -173,7 +173,7 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   }
   const onListed = () => {
     part.isListed = true;
-    return tellList(context, run.id);
+    return tellList(context, entered);
   };
   const builder = createJobBuilder(access, target !== null);
   await withPlaces(context, access, async (places) => {
@@ -189,7 +189,10 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   });
 }
 
-async function tellList({ events, journal }: RunContext, id: number): Promise<void> {
+async function tellList(
+  { events, journal }: RunContext,
+  { run: { id }, member }: EnteredRun,
+): Promise<void> {
   const all = await journal.store.read(
     (db) => listRunJobs(db, id),
     () => [],
@@ -199,7 +202,8 @@ async function tellList({ events, journal }: RunContext, id: number): Promise<vo
     expectedMs === null ? [] : [[repository, Number(expectedMs)] as const],
   );
   const repositories = listed.map(({ repository }) => repository);
-  events.began({ id, repositories, durations: new Map(known) });
+  const durations = new Map(known);
+  events.began({ id, isJoined: !member.isStarter, repositories, durations });
 }
 
 /** Gives back what this worker holds. Returns how many others are left. */

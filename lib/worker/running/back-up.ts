@@ -60,7 +60,7 @@ export async function backUp(
   const { found, list } = await planRun(deps, access, given, progress);
   const id = journal.store.run?.id ?? null;
   const repositories = progress.sources.map(({ name }) => name);
-  events.began({ id, repositories, durations: list.durations });
+  events.began({ id, isJoined: false, repositories, durations: list.durations });
   await withPlaces(deps, access, async (places) => {
     await workOn(
       deps,

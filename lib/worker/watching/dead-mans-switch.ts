@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { Redactor } from '../../security/redaction/redactor.ts';
 import { cutText } from '../../text/cut-text.ts';
@@ -6,7 +6,7 @@ import { describeReport, type RunReport } from '../running/report.ts';
 import type { RunEvents } from './run-events.ts';
 
 // The pings of Healthchecks (https://healthchecks.io/docs/http_api/), which other services understand too: the address
-// itself for success, `/start` and `/fail`. All of one run have the same `rid`.
+// itself for success, `/start` and `/fail`. All of one run have the same `rid`, also those of several workers.
 
 const TIMEOUT_MS = 10_000;
 const PAUSES_MS = [1_000, 5_000];
@@ -39,7 +39,7 @@ export function createDeadMansSwitch(
   address: string | null,
   { fetch, clock, redactor, tell, signal }: SwitchOptions,
 ): DeadMansSwitch {
-  let rid = randomUUID();
+  let rid: string = randomUUID();
   let starting: Promise<void> = Promise.resolve();
 
   async function send(path: '' | '/start' | '/fail', text: string): Promise<void> {
@@ -85,8 +85,9 @@ export function createDeadMansSwitch(
 
   return {
     watch: () => ({
-      began: () => {
-        starting = send('/start', '');
+      began: ({ id, isJoined }) => {
+        if (id !== null) rid = ridOf(id);
+        if (!isJoined) starting = send('/start', '');
       },
     }),
     async ended(report) {
@@ -96,6 +97,12 @@ export function createDeadMansSwitch(
     },
     failed: (reason) => end('/fail', reason),
   };
+}
+
+/** A UUID, the same for all workers that take part in a run. */
+function ridOf(run: number): string {
+  const hash = createHash('sha256').update(`run ${run}`).digest('hex');
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
 /** Never with the address. */

@@ -7,6 +7,8 @@ export interface RunEvents {
   /** The repositories are known. `durations`: how long the last backup of some took, in milliseconds. */
   began(run: {
     id: number | null;
+    /** Another worker started the run, and this one takes part. */
+    isJoined: boolean;
     repositories: readonly string[];
     durations: ReadonlyMap<string, number>;
   }): void;

@@ -90,6 +90,15 @@ describe('foreign text', () => {
     ]);
   });
 
+  it('calls nobody through an Apprise API, whose services may take it as markup', async () => {
+    const { title, body } = await send(
+      'apprise',
+      makeMessage({ title: '@everyone ada@example.com', lines: ['<@&123> <@U012> @here'] }),
+    );
+    expect(title).toBe('@\u200beveryone ada@example.com');
+    expect(body).toContain('<@\u200b&123> <@\u200bU012> @\u200bhere');
+  });
+
   it('is a block of code on Telegram, in which it looks for no links, names and commands', async () => {
     const lines = ['🙂 @somebody_else <b>x</b> /start', 'README.md https://evil.example #tag'];
     const title = '@all 🙂 https://evil.example';

@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../lib/clock.ts';
 import { RunStopped } from '../../../lib/worker/stop.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { createRepository } from '../../support/git.ts';
@@ -158,13 +159,10 @@ describe('a command', () => {
 describe('a database that is away', () => {
   const away = async () => `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
   const TITLE = 'The database cannot be reached';
-  /** Dates the outage and its message back. */
-  const outageBegan = async (hoursAgo: number) => {
-    const path = join(`${bench.archives}-data`, 'alerts', 'database-away.json');
-    const state = JSON.parse(await readFile(path, 'utf8'));
-    const at = new Date(Date.parse(state.at) - hoursAgo * HOUR_MS).toISOString();
-    await writeFile(path, JSON.stringify({ ...state, since: at, at }));
-  };
+  /** A run some hours later. */
+  const later = (hours: number): Pick<WorkerCall, 'clock'> => ({
+    clock: { ...systemClock, now: () => systemClock.now() + hours * HOUR_MS },
+  });
 
   it('is told from the machine once, and once that it is back, with the incident', async () => {
     const args = ['run', '--source', await repository('app')];
@@ -187,8 +185,8 @@ describe('a database that is away', () => {
     const databaseUrl = await away();
     const { stderr } = await run(args, { databaseUrl });
     expect(stderr).toContain('the alert about the database did not reach phone: ntfy answered 429');
-    await run(args, { databaseUrl });
-    await run(args, { databaseUrl });
+    await run(args, { databaseUrl, ...later(1) });
+    await run(args, { databaseUrl, ...later(2) });
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
   });
 
@@ -196,16 +194,15 @@ describe('a database that is away', () => {
     for (let n = 0; n < 3; n++) receiver.answers.push({ status: 500 });
     const args = ['run', '--source', await repository('app')];
     const databaseUrl = await away();
-    for (let n = 0; n < 3; n++) await run(args, { databaseUrl });
+    for (let n = 0; n < 3; n++) await run(args, { databaseUrl, ...later(n) });
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
   });
 
   it('is over for a channel that the first message reached, though no reminder did', async () => {
     const args = ['run', '--source', await repository('app')];
     await run(args, { databaseUrl: await away() });
-    await outageBegan(25);
     receiver.answers.push({ status: 403 });
-    await run(args, { databaseUrl: await away() });
+    await run(args, { databaseUrl: await away(), ...later(25) });
     await run(args);
     expect(receiver.titles()).toEqual([TITLE, `Still: ${TITLE}`, `Resolved: ${TITLE}`]);
   });

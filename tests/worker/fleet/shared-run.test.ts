@@ -5,6 +5,7 @@ import { completedRun, eachOnce, useFleet } from '../../support/fleet.ts';
 import { createBare, git, listRefs } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { useHostedWorker } from '../../support/hosted-worker.ts';
+import { startPingServer } from '../../support/ping-server.ts';
 import { runScript } from '../../support/script.ts';
 import { rowsOf } from '../../support/worker.ts';
 
@@ -69,6 +70,21 @@ it.each([
 );
 
 describe('two workers', () => {
+  it("tell a dead man's switch of one start and one end, which belong together", async () => {
+    const server = await startPingServer();
+    try {
+      const { first, second, release } = await fleet.startTwo({ HEARTBEAT_URL: server.address });
+      release();
+      await Promise.all([first.finished, second.finished]);
+      const ends = server.pings.filter(({ what }) => what === '');
+      expect(server.pings.map(({ what }) => what)).toEqual(['/start', ...ends.map(() => '')]);
+      expect(ends.length).toBeGreaterThan(0);
+      expect(new Set(server.pings.map(({ rid }) => rid)).size).toBe(1);
+    } finally {
+      await server.close();
+    }
+  });
+
   it('share a run: each repository once, and the same figures and exit code for both', async () => {
     const { first, second, release } = await fleet.startTwo();
     release();

@@ -15,7 +15,7 @@ function watch({ columns = 80, rows = 24, isTerminal = true } = {}) {
   const stream = { columns, rows, write: (text: string) => written.push(text) };
   const board = createBoard(createDisplay(stream, isTerminal), clock);
   const begin = (repositories: string[], durations = new Map<string, number>()) =>
-    board.began({ id: 1, repositories, durations });
+    board.began({ id: 1, isJoined: false, repositories, durations });
   const tick = async (ms = 100) => {
     clock.advance(ms);
     await new Promise(setImmediate);
