@@ -50,6 +50,54 @@ async function shown(repository?: string): Promise<unknown> {
   return (await client.get(json, {})).body;
 }
 
+describe('a badge while incidents are open', () => {
+  const open = async (rule: string, repositories: string[]) => {
+    const id = await insert(database.db, 'incidents', { rule, subject: '', summary: 'it is so' });
+    for (const repository_name of repositories) {
+      await sql(
+        database.db,
+        'INSERT INTO incident_repositories (incident_id, repository_name) VALUES ($1, $2)',
+        [id, repository_name],
+      );
+    }
+  };
+  beforeEach(() => sql(database.db, 'TRUNCATE incidents CASCADE'));
+
+  it('tells of all of them, or of those that concern its repository', async () => {
+    await good('acme/app');
+    await good('acme/other');
+    await drill('acme/app', 1);
+    await drill('acme/other', 1);
+    await open('run_missed', []);
+    await open('anomaly', ['acme/APP', 'acme/third']);
+    const message = 'good, proven 1 day ago';
+    expect(await shown()).toMatchObject({ message: `${message}, 2 incidents`, color: 'orange' });
+    expect(await shown('acme/app')).toMatchObject({
+      message: `${message}, 1 incident`,
+      color: 'orange',
+    });
+    expect(await shown('acme/other')).toMatchObject({ message, color: 'brightgreen' });
+  });
+
+  it('tells of none that is resolved, or that the repository has left', async () => {
+    await good('acme/app');
+    await open('anomaly', ['acme/app']);
+    await sql(database.db, 'UPDATE incident_repositories SET resolved_at = now()');
+    expect(await shown('acme/app')).toMatchObject({ message: 'good, not proven' });
+    await sql(database.db, 'UPDATE incidents SET resolved_at = now()');
+    expect(await shown()).toMatchObject({ message: 'good, not proven', color: 'green' });
+  });
+
+  it('stays red where the state is', async () => {
+    await failed('acme/app');
+    await open('repository_failing', ['acme/app']);
+    expect(await shown('acme/app')).toMatchObject({
+      message: 'never backed up, not proven, 1 incident',
+      color: 'red',
+    });
+  });
+});
+
 describe('the badge of a repository', () => {
   it('says as shields.io takes it that the repository is good, and when it was proven', async () => {
     await good('acme/app');

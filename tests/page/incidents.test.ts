@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await addIncidents();
     const { open, page } = site;
     await open('/app/');
-    await page.getByText('All 2 repositories are backed up. 1 incident is open.').waitFor();
+    await page.getByText('1 incident is open. All 2 repositories are backed up.').waitFor();
     await page.getByRole('link', { name: 'See incidents' }).click();
     await page.getByLabel('1 not acknowledged').waitFor();
     await page.getByRole('button', { name: 'Acknowledge' }).click();

@@ -59,7 +59,7 @@ export const badgesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       access: 'identified',
       summary: 'Create a badge of one repository, or of all',
       description:
-        'Whoever knows its address sees the state and the age of the last proof, without a login.',
+        'Whoever knows its address sees the state, the age of the last proof and the number of open incidents, without a login.',
       body: { encoding: 'json', schema: newBadge },
       responses: {
         201: { description: 'The badge with its paths.', schema: createdBadge },

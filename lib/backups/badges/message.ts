@@ -30,12 +30,14 @@ const words = {
   never: 'never backed up',
 } as const;
 
-/** Says the state and the age of the last proof, and nothing else: anyone may read it. */
+/** Says the state, the age of the last proof and how many incidents are open, and nothing else: anyone may read it. */
 export function describeBadge(facts: BadgeFacts): Badge {
-  const { state } = facts;
+  const { state, incidents } = facts;
   const about = { schemaVersion: 1, label: 'backup' } as const;
   if (state === null) return { ...about, message: 'unknown', color: 'lightgrey' };
-  return { ...about, message: `${words[state]}, ${describeProof(facts)}`, color: colorOf(facts) };
+  const parts = [words[state], describeProof(facts)];
+  if (incidents > 0) parts.push(counted(incidents, 'incident'));
+  return { ...about, message: parts.join(', '), color: colorOf(facts) };
 }
 
 function describeProof({ isDamaged, proven, unproven, proofAgeSeconds }: BadgeFacts): string {
@@ -46,10 +48,16 @@ function describeProof({ isDamaged, proven, unproven, proofAgeSeconds }: BadgeFa
   return days === 0 ? 'proven today' : `proven ${counted(days, 'day')} ago`;
 }
 
-function colorOf({ state, isDamaged, unproven, proofAgeSeconds }: BadgeFacts): BadgeColor {
+function colorOf({
+  state,
+  isDamaged,
+  unproven,
+  proofAgeSeconds,
+  incidents,
+}: BadgeFacts): BadgeColor {
   if (isDamaged) return 'red';
-  if (state === 'stale') return 'orange';
-  if (state !== 'good') return 'red';
+  if (state !== 'good' && state !== 'stale') return 'red';
+  if (state === 'stale' || incidents > 0) return 'orange';
   const isRecent = proofAgeSeconds !== null && proofAgeSeconds <= PROOF_DAYS * DAY_S;
   return isRecent && unproven === 0 ? 'brightgreen' : 'green';
 }

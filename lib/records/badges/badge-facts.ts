@@ -21,6 +21,8 @@ export interface BadgeFacts {
   unproven: number;
   /** How old the oldest of the last proofs is; null if there is none. */
   proofAgeSeconds: number | null;
+  /** Open incidents: all, or those that concern the repository. */
+  incidents: number;
 }
 
 const states = `ARRAY['${repositoryStates.join("', '")}']`;
@@ -35,7 +37,11 @@ const badgeFacts: Statement = {
       count(failure.id) > 0 AS "isDamaged",
       count(proof.started_at)::int AS proven,
       (count(*) - count(proof.started_at))::int AS unproven,
-      greatest(0, extract(epoch FROM ${JUDGED_AT} - min(proof.started_at)))::float8 AS "proofAgeSeconds"
+      greatest(0, extract(epoch FROM ${JUDGED_AT} - min(proof.started_at)))::float8 AS "proofAgeSeconds",
+      (SELECT count(*)::int FROM incidents AS incident WHERE resolved_at IS NULL AND ($4::text IS NULL OR EXISTS (
+        SELECT FROM incident_repositories AS member
+        WHERE member.incident_id = incident.id AND lower(member.repository_name) = lower($4) AND member.resolved_at IS NULL
+      ))) AS incidents
     FROM repository
     LEFT JOIN LATERAL (${lastProof('drill.started_at', JUDGED_AT)}) AS proof ON true
     LEFT JOIN (${standingFailures(JUDGED_AT)}) AS failure ON failure.key = lower(repo_full_name)`,

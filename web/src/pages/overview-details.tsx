@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
-import { openAnomalies, toolResult } from '../api/queries.ts';
+import { incidents as incidentsQuery, openAnomalies, toolResult } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { formatBytes, formatCount, formatDuration, nameOfStorage } from '../parts/format.ts';
@@ -17,6 +17,7 @@ const Anomalies = lazy(async () => ({
   default: (await import('./anomalies.tsx')).Anomalies,
 }));
 const SHOWN_ANOMALIES = 5;
+const SHOWN_INCIDENTS = 3;
 
 /** What the sentence sums up. */
 export default function OverviewDetails({ overview }: { overview: Schemas['Overview'] }) {
@@ -32,6 +33,7 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
   const missing = repositories.total - repositories.good;
   return (
     <>
+      {overview.incidents.open > 0 && <OpenIncidents total={overview.incidents.open} />}
       {running && <RunProgress run={running} linked />}
       <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 5 }}>
         <Figure
@@ -64,6 +66,29 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
       <ToConfirm />
       <LastRuns running={running?.id ?? null} />
     </>
+  );
+}
+
+/** What is wrong, and since when; the page of incidents has the rest. */
+function OpenIncidents({ total }: { total: number }) {
+  const { data } = useQuery(incidentsQuery({ page: 1, state: 'open' }));
+  if (!data) return null;
+  return (
+    <Stack gap={4} component="section" aria-label="Open incidents">
+      {data.data.slice(0, SHOWN_INCIDENTS).map(({ id, title, summary, opened_at }) => (
+        <Text key={id} size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <Text span inherit fw={600}>
+            {title}
+          </Text>
+          , <Age of={opened_at} />: <bdi>{summary}</bdi>
+        </Text>
+      ))}
+      {total > SHOWN_INCIDENTS && (
+        <Text size="sm" c="dimmed">
+          and {formatCount(total - SHOWN_INCIDENTS)} more
+        </Text>
+      )}
+    </Stack>
   );
 }
 

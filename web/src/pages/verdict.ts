@@ -15,7 +15,7 @@ export function judge(overview: Schemas['Overview'], now: number): Verdict {
   const { open } = overview.incidents;
   if (open === 0 || overview.repositories.total === 0) return verdict;
   const incidents = `${countOf(open, 'incident is', 'incidents are')} open.`;
-  return { ...verdict, state: 'bad', sentence: `${verdict.sentence} ${incidents}` };
+  return { ...verdict, state: 'bad', sentence: `${incidents} ${verdict.sentence}` };
 }
 
 function judgeBackups(overview: Schemas['Overview'], now: number): Verdict {
