@@ -2,11 +2,15 @@
 export interface ByteBudget {
   /** Waits until there is room, and returns a function that frees it. More than the budget waits for all of it. */
   take(bytes: number): Promise<() => void>;
+  /** The same, with memory to use until then. Something else may be in it. */
+  takeBuffer(bytes: number): Promise<{ buffer: Buffer; release(): void }>;
 }
 
 /** A budget that is given out first come, first served. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let free = maxBytes;
+  /** What was released and is used again: to get new memory costs more than to hash twice what is then in it. */
+  let idle: Buffer[] = [];
   const waiting: { bytes: number; start(): void }[] = [];
   const startNext = () => {
     for (let next = waiting[0]; next !== undefined && next.bytes <= free; next = waiting[0]) {
@@ -15,16 +19,33 @@ export function createByteBudget(maxBytes: number): ByteBudget {
       next.start();
     }
   };
+  const take = async (wanted: number) => {
+    const bytes = Math.min(wanted, maxBytes);
+    await new Promise<void>((start) => {
+      waiting.push({ bytes, start });
+      startNext();
+    });
+    return () => {
+      free += bytes;
+      startNext();
+    };
+  };
   return {
-    async take(wanted) {
-      const bytes = Math.min(wanted, maxBytes);
-      await new Promise<void>((start) => {
-        waiting.push({ bytes, start });
-        startNext();
-      });
-      return () => {
-        free += bytes;
-        startNext();
+    async take(bytes) {
+      const release = await take(bytes);
+      if (idle.reduce((sum, { length }) => sum + length, 0) > free) idle = [];
+      return release;
+    },
+    async takeBuffer(bytes) {
+      const release = await take(bytes);
+      if (idle.at(-1)?.length !== bytes) idle = [];
+      const buffer = idle.pop() ?? Buffer.allocUnsafe(bytes);
+      return {
+        buffer,
+        release() {
+          idle.push(buffer);
+          release();
+        },
       };
     },
   };

@@ -44,6 +44,8 @@ interface Part {
   bytes: Buffer;
   /** Base64. */
   sha256: string;
+  /** To be called once the bytes are not needed any more. */
+  release(): void;
 }
 
 /** Uploads a large file in parts, or the rest of it after an interruption. False if the key is taken. */
@@ -133,17 +135,16 @@ async function sendParts(
   upload: UploadNote,
   file: ObjectFile,
 ): Promise<CompletedPart[]> {
-  const { notes, budget, address } = context;
+  const { notes } = context;
   const { sent, part_bytes } = upload;
   const done: CompletedPart[] = [];
-  const parts = readParts(file, part_bytes, address);
+  const parts = readParts(context, file, part_bytes);
   let hasFailed = false;
   const sendNext = async () => {
-    const release = await budget.take(part_bytes);
+    const { value: part } = await parts.next();
+    if (part === undefined) return false;
+    const { number, sha256 } = part;
     try {
-      const { value: part } = await parts.next();
-      if (part === undefined) return false;
-      const { number, sha256 } = part;
       // A file that has changed since has other parts.
       if (sent[number]?.sha256 !== sha256) {
         sent[number] = { tag: await sendPart(context, id, part), sha256 };
@@ -152,7 +153,7 @@ async function sendParts(
       done.push({ PartNumber: number, ETag: sent[number]?.tag, ChecksumSHA256: sha256 });
       return true;
     } finally {
-      release();
+      part.release();
     }
   };
   const sendRest = async () => {
@@ -176,9 +177,9 @@ async function sendParts(
 
 /** Reads a file, which must be the one that was announced, part by part. Throws StoreFault at its end if it is not. */
 async function* readParts(
+  { budget, address }: PartsContext,
   { path, sha256, sizeBytes }: ObjectFile,
   partBytes: number,
-  address: string,
 ): AsyncGenerator<Part, undefined> {
   const changed = () =>
     new StoreFault('damaged', `${address}: a file changed before it could be sent there`);
@@ -186,15 +187,22 @@ async function* readParts(
   const handle = await open(path, 'r');
   try {
     for (let offset = 0, number = 1; offset < sizeBytes; number++) {
-      const bytes = Buffer.allocUnsafe(Math.min(partBytes, sizeBytes - offset));
-      for (let at = 0; at < bytes.length; ) {
-        const { bytesRead } = await handle.read(bytes, at, bytes.length - at, offset + at);
-        if (bytesRead === 0) throw changed();
-        at += bytesRead;
+      const { buffer, release } = await budget.takeBuffer(partBytes);
+      const bytes = buffer.subarray(0, sizeBytes - offset);
+      try {
+        for (let at = 0; at < bytes.length; ) {
+          const { bytesRead } = await handle.read(bytes, at, bytes.length - at, offset + at);
+          if (bytesRead === 0) throw changed();
+          at += bytesRead;
+        }
+      } catch (error) {
+        release();
+        throw error;
       }
       whole.update(bytes);
       offset += bytes.length;
-      yield { number, bytes, sha256: createHash('sha256').update(bytes).digest('base64') };
+      const digest = createHash('sha256').update(bytes).digest('base64');
+      yield { number, bytes, sha256: digest, release };
     }
     if ((await handle.stat()).size !== sizeBytes || whole.digest('hex') !== sha256) throw changed();
     return undefined;
