@@ -9,7 +9,7 @@ export interface ByteBudget {
 /** A budget that is given out first come, first served. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let free = maxBytes;
-  /** What was released and is used again: to get new memory costs more than to hash twice what is then in it. */
+  /** Released ones, to be used again: it takes longer to get new memory than to hash twice what is then in it. */
   let idle: Buffer[] = [];
   const waiting: { bytes: number; start(): void }[] = [];
   const startNext = () => {
@@ -45,6 +45,7 @@ export function createByteBudget(maxBytes: number): ByteBudget {
         release() {
           idle.push(buffer);
           release();
+          if (free === maxBytes) idle = [];
         },
       };
     },

@@ -16,7 +16,7 @@ it('lets the next one wait until there is room', async () => {
 
 it('lends the same memory again', async () => {
   const budget = createByteBudget(8);
-  const first = await budget.takeBuffer(4);
+  const [first] = [await budget.takeBuffer(4), await budget.take(1)];
   first.release();
   expect((await budget.takeBuffer(4)).buffer).toBe(first.buffer);
 });
@@ -29,15 +29,23 @@ it('lends nobody memory that is still in use', async () => {
 
 it('lends memory of the size that is asked for', async () => {
   const budget = createByteBudget(8);
-  (await budget.takeBuffer(4)).release();
+  const [first] = [await budget.takeBuffer(4), await budget.take(1)];
+  first.release();
   expect((await budget.takeBuffer(3)).buffer).toHaveLength(3);
 });
 
-it('keeps no memory that the budget has given to somebody else', async () => {
+it('keeps no memory for which others have taken the room', async () => {
   const budget = createByteBudget(8);
-  const first = await budget.takeBuffer(4);
+  const [first] = [await budget.takeBuffer(4), await budget.take(1)];
   first.release();
   const release = await budget.take(5);
   release();
+  expect((await budget.takeBuffer(4)).buffer).not.toBe(first.buffer);
+});
+
+it('keeps no memory once nobody uses any', async () => {
+  const budget = createByteBudget(8);
+  const first = await budget.takeBuffer(4);
+  first.release();
   expect((await budget.takeBuffer(4)).buffer).not.toBe(first.buffer);
 });
