@@ -13,7 +13,7 @@ export function describeDrill(drill: NewDrill): string {
   if (reason !== null) return cleanText(`${what}: ${reason}`);
   const seconds = (durationMs / 1_000).toFixed(1);
   const refs = counted(evidence.refs ?? 0, 'ref');
-  return `${what} (${refs}, ${evidence.objects ?? 0} objects, ${evidence.tree_files ?? 0} files; ${formatBytes(bytes)} in ${seconds} s)`;
+  return `${what} (${refs}, ${counted(evidence.objects ?? 0, 'object')}, ${counted(evidence.tree_files ?? 0, 'file')}; ${formatBytes(bytes)} in ${seconds} s)`;
 }
 
 /** A drill for a program that reads the JSON lines of a run. */
