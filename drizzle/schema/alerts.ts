@@ -126,6 +126,7 @@ export const alertEvaluation = pgTable(
   {
     id: integer('id').primaryKey().default(1),
     evaluation: bigint('evaluation', { mode: 'number' }).notNull().default(0),
+    /** When the rules were first evaluated; null until then. */
     evaluatedAt: time('evaluated_at'),
   },
   () => [check('alert_evaluation_one_row', sql`id = 1`)],

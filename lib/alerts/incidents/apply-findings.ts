@@ -49,7 +49,7 @@ const flaps = `(
 const apply: Statement = {
   name: 'apply_alert_findings',
   text: `WITH mine AS (
-      UPDATE alert_evaluation SET evaluation = evaluation + 1, evaluated_at = $1::timestamptz
+      UPDATE alert_evaluation SET evaluation = evaluation + 1, evaluated_at = least(evaluated_at, $1::timestamptz)
       WHERE id = 1 AND evaluation = $2::bigint RETURNING id
     ), found AS MATERIALIZED (
       SELECT rule, coalesce(subject, '') AS subject, coalesce(summary, '') AS summary,

@@ -13,7 +13,8 @@ const MIN_LEARNT_MS = 15 * 60_000;
 /** A run may be late by a twelfth of the interval, and by this much at least. */
 const MIN_GRACE_MS = 15 * 60_000;
 
-// A run that somebody stopped did not do what was due, so it counts as not started.
+// A run that somebody stopped did not do what was due, so it counts as not started. If none ever started, the first one
+// was due an interval after somebody began to look: a schedule is learnt from runs, so this is a declared one.
 const missed: Statement = {
   name: 'alert_run_missed',
   text: `WITH last AS (${lastStartedRun}), learnt AS (
@@ -22,19 +23,30 @@ const missed: Statement = {
     ), schedule AS (
       SELECT $2::float8 AS interval_ms WHERE $2::float8 IS NOT NULL
       UNION ALL SELECT interval_ms FROM learnt WHERE $2::float8 IS NULL
+    ), counted AS (
+      SELECT id, started_at, started_at AS since FROM last WHERE status <> 'running'
+      UNION ALL SELECT NULL, NULL, evaluated_at FROM alert_evaluation WHERE id = 1 AND NOT EXISTS (SELECT FROM last)
     )
-    SELECT id, ${iso('started_at')} AS started_at, interval_ms::bigint::text AS interval_ms,
-      ${iso("(started_at + interval_ms * interval '1 ms')")} AS expected_at
-    FROM last, schedule
-    WHERE status <> 'running' AND $1::timestamptz >
-      started_at + (interval_ms + greatest(interval_ms / 12, ${MIN_GRACE_MS})) * interval '1 ms'`,
+    SELECT id, ${iso('started_at')} AS started_at, ${iso('since')} AS since, interval_ms::bigint::text AS interval_ms,
+      ${iso("(since + interval_ms * interval '1 ms')")} AS expected_at
+    FROM counted, schedule
+    WHERE $1::timestamptz > since + (interval_ms + greatest(interval_ms / 12, ${MIN_GRACE_MS})) * interval '1 ms'`,
 };
 
 interface MissedRun {
-  id: number;
-  started_at: string;
+  /** Null if none ever started. */
+  id: number | null;
+  started_at: string | null;
+  since: string;
   interval_ms: string;
   expected_at: string;
+}
+
+function summarize({ id, since, interval_ms }: MissedRun): string {
+  const schedule = `Runs start every ${formatDuration(Number(interval_ms))}, but`;
+  return id === null
+    ? `${schedule} none has started since ${formatMinute(since)}: is there a worker?`
+    : `${schedule} run ${id} of ${formatMinute(since)} was the last one: is the worker still there?`;
 }
 
 /** No run started when one was due. */
@@ -42,17 +54,20 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
+  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
   advice:
     'Check what starts the worker (cron, a timer, `--every`) and its output, then run `npm run worker -- run`.',
   resolved: 'A run has started since, or the next one is due later.',
   async find({ db, now, config }) {
     const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
     const rows = await db.query<MissedRun>(missed, values);
-    return rows.map(({ id, started_at, interval_ms, expected_at }) => ({
+    return rows.map((row) => ({
       subject: '',
-      summary: `Runs start every ${formatDuration(Number(interval_ms))}, but run ${id} of ${formatMinute(started_at)} was the last one: is the worker still there?`,
-      details: { run_id: id, started_at, interval_ms: Number(interval_ms), expected_at },
+      summary: summarize(row),
+      details: {
+        ...{ run_id: row.id, started_at: row.started_at },
+        ...{ interval_ms: Number(row.interval_ms), expected_at: row.expected_at },
+      },
     }));
   },
 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Environment } from '../../../lib/config/read.ts';
 import type { SqlValue } from '../../../lib/database/database.ts';
 import { failed, good, useRules } from '../../support/alert-rules.ts';
-import { ago, HOUR_MS } from '../../support/incidents.ts';
+import { ago, HOUR_MS, listStored } from '../../support/incidents.ts';
 import { empty, insertResult, sql } from '../../support/records.ts';
 
 const { database, clock, opened, run, results } = useRules();
@@ -163,5 +163,31 @@ describe('run_missed', () => {
   it('is not about a run that is under way, however long', async () => {
     await run(80, { status: 'running' });
     expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
+  });
+
+  it('counts from the first evaluation if no run ever started, or only one that somebody stopped', async () => {
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
+    for (const hours of [25, 1]) {
+      expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
+      clock.advance(hours * HOUR_MS);
+    }
+    await run(1, { status: 'failed', error_message: 'interrupted by SIGINT' });
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
+    clock.advance(60_000);
+    expect(await isMissed()).toBe(false);
+    const [found] = await opened({ BACKUP_EVERY: '24h' });
+    expect(found).toMatchObject({ rule: 'run_missed' });
+    expect(found?.summary).toMatch(
+      /^Runs start every 24 h, but none has started since \d{4}-\d\d-\d\d \d\d:\d\d UTC:/,
+    );
+  });
+
+  it('is over as soon as the first run is under way', async () => {
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
+    clock.advance(27 * HOUR_MS);
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
+    await run(0, { status: 'running' });
+    await opened({ BACKUP_EVERY: '24h' });
+    expect(await listStored(database.db)).toMatchObject([{ rule: 'run_missed', is_open: false }]);
   });
 });
