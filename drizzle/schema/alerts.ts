@@ -136,7 +136,7 @@ export const alertEvaluation = pgTable(
 export const hostLogins = pgTable('host_logins', {
   gitHostUrl: text('git_host_url').primaryKey(),
   seenAt: time('seen_at').notNull().defaultNow(),
-  /** When the token expires, if the host tells; null if it does not, or if it never does. */
+  /** When the token expires, if the host tells, or its renewal ends; null if that is unknown, or never. */
   expiresAt: time('expires_at'),
   /** Since when the host refuses the login; null if it does not. */
   refusedSince: time('refused_since'),

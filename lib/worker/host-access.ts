@@ -1,7 +1,7 @@
 import type { GitHostConfig } from '../config/git-host.ts';
 import { connectGitHost, type GitHostConnection } from './git-host/connection.ts';
 import type { LoginStore } from './logins/login-store.ts';
-import { type LoginTokens, openLoginTokens } from './logins/token-source.ts';
+import { type LoginTokens, type NoteRenewable, openLoginTokens } from './logins/token-source.ts';
 
 /** What a run needs to access the git host. */
 export interface HostAccess {
@@ -16,11 +16,15 @@ export interface HostAccess {
 
 /** Builds the access of one run. Nothing is read or sent yet. */
 export function openHostAccess(
-  { config, store }: Pick<HostAccess, 'config' | 'store'>,
+  {
+    config,
+    store,
+    noteRenewable,
+  }: Pick<HostAccess, 'config' | 'store'> & { noteRenewable?: NoteRenewable },
   deps: Pick<GitHostConnection, 'fetch' | 'clock' | 'signal'>,
   notify: (text: string) => void,
 ): HostAccess {
   const connection = connectGitHost(config, deps);
-  const logins = openLoginTokens({ config, store, connection });
+  const logins = openLoginTokens({ config, store, connection, noteRenewable });
   return { config, store, connection, logins, notify };
 }

@@ -155,7 +155,7 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       selection: readSelection(command, config),
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       stores: offsiteConfig(config),
-      gitHost: { config, store, fetch: login.fetch },
+      gitHost: { config, store, fetch: login.fetch, noteRenewable: login.noteRenewable },
     };
     if (command.isDryRun) {
       await performDryRun(deps, sources, { stdout: io.stdout, isJson: command.isJson });

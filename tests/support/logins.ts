@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach } from 'vitest';
+import type { Clock } from '../../lib/clock.ts';
 import { type GitHostConfig, gitHostVariables } from '../../lib/config/git-host.ts';
 import { readConfig } from '../../lib/config/read.ts';
 import { connectGitHost, type GitHostConnection } from '../../lib/worker/git-host/connection.ts';
@@ -148,7 +149,7 @@ export function factsAt({ url }: GitHost, facts: Partial<LoginFacts> = {}): Logi
 
 /** Stores a login of the app as the device flow would, with a token that the host granted now. */
 export async function storeAppLogin(
-  { host, store, clock }: LoginBench,
+  { host, store, clock }: Pick<LoginBench, 'host' | 'store'> & { clock: Clock },
   name: 'github:source' | 'github:destination' = 'github:source',
   stores: readonly ('keychain' | 'file')[] = ['keychain'],
 ): Promise<{ token: string; refreshToken: string }> {

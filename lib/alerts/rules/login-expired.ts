@@ -34,7 +34,7 @@ export const loginExpired: Rule = {
   name: 'login_expired',
   title: 'The git host refuses the login',
   severity: 'critical',
-  when: 'The git host refused the login of the last run, for the whole run or for a repository, or the token has expired.',
+  when: 'The git host refused the login of the last run, for the whole run or for a repository, or the login has expired.',
   advice:
     'Run `npm run worker -- login github`, or replace the token, and run `npm run worker -- run`.',
   resolved: 'No login in use is refused any more, and no repository fails because of one.',
@@ -44,7 +44,7 @@ export const loginExpired: Rule = {
       subject: git_host_url,
       summary:
         reason === '' && expires_at !== null
-          ? `The token for ${git_host_url} expired ${formatMinute(expires_at)}`
+          ? `The login for ${git_host_url} expired ${formatMinute(expires_at)}`
           : reason,
       details: { expires_at },
     }));

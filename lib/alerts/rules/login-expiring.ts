@@ -15,20 +15,20 @@ const expiring: Statement = {
     ORDER BY git_host_url LIMIT ${MAX_LOGINS}`,
 };
 
-/** A token expires soon. */
+/** A login ends soon. */
 export const loginExpiring: Rule = {
   name: 'login_expiring',
   title: 'The login of the git host expires soon',
   severity: 'warning',
-  when: 'The token expires within 14 days, according to the git host. GitHub says so for tokens that expire.',
+  when: 'The token expires within 14 days, according to the git host. GitHub says so for tokens that expire. A login that renews its token by itself ends when it can do so no longer.',
   advice: 'Run `npm run worker -- login github`, or replace the token.',
-  resolved: 'The token no longer expires soon. If it has expired, another message says so.',
+  resolved: 'The login no longer expires soon. If it has expired, another message says so.',
   async find({ db, now }) {
     const values = [new Date(now).toISOString()];
     const rows = await db.query<{ git_host_url: string; expires_at: string }>(expiring, values);
     return rows.map(({ git_host_url, expires_at }) => ({
       subject: git_host_url,
-      summary: `The token for ${git_host_url} expires ${formatMinute(expires_at)}: make a new one`,
+      summary: `The login for ${git_host_url} expires ${formatMinute(expires_at)}: log in again, or make a new token`,
       details: { expires_at },
     }));
   },

@@ -3,7 +3,7 @@ import type { Database, Statement } from '../../database/database.ts';
 /** What a run learnt of its login to a git host. */
 export interface SeenLogin {
   gitHostUrl: string;
-  /** ISO 8601; null if the host did not tell. */
+  /** ISO 8601; null if it never does, or if that is unknown. */
   expiresAt: string | null;
   /** Why the host refuses the login; null if it does not. */
   refused: string | null;

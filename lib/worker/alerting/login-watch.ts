@@ -1,6 +1,10 @@
+import type { NoteRenewable } from '../logins/token-source.ts';
+
 /** What the requests of a run tell of its login. */
 export interface LoginWatch {
   fetch: typeof fetch;
+  /** The end of such a token says nothing: the login ends when it can renew it no longer. */
+  noteRenewable: NoteRenewable;
   /** Null if no request with a token was answered. */
   seen(): { expiresAt: string | null; isRefused: boolean } | null;
   /** Forgets it, before another run. */
@@ -9,7 +13,7 @@ export interface LoginWatch {
 
 /** GitHub's, for tokens that end: `2026-12-01 12:00:00 UTC` or with an offset. */
 const EXPIRATION = 'github-authentication-token-expiration';
-const expiration = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}) (?:UTC|([+-]\d{2}):?(\d{2}))$/;
+const expirationPattern = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}) (?:UTC|([+-]\d{2}):?(\d{2}))$/;
 
 /** Notes what answers of the git host at `hostUrl` and `apiUrl` say of the token. No request is sent for it. */
 export function watchLogin(
@@ -18,14 +22,23 @@ export function watchLogin(
 ): LoginWatch {
   const origins = new Set(addresses.map((address) => new URL(address).origin));
   let seen: { expiresAt: string | null; isRefused: boolean } | null = null;
+  const renewable = new Set<string>();
+  // A renewal may also move the end of the login.
+  const ends = new Map<string, string>();
   return {
+    noteRenewable(name, token, until) {
+      renewable.add(token);
+      ends.set(name, until);
+    },
     async fetch(input, init) {
       const answer = await fetch(input, init);
       const request = input instanceof Request ? input : null;
       const headers = new Headers(init?.headers ?? request?.headers);
       const { origin } = new URL(request?.url ?? String(input));
-      if (headers.has('authorization') && origins.has(origin)) {
-        const expiresAt = readExpiration(answer.headers.get(EXPIRATION));
+      const token = /\S+$/.exec(headers.get('authorization') ?? '')?.[0];
+      if (token !== undefined && origins.has(origin)) {
+        const expiration = renewable.has(token) ? null : answer.headers.get(EXPIRATION);
+        const expiresAt = readExpiration(expiration);
         const isRefused = answer.status === 401;
         // Of several tokens the one that ends first counts, and one that is refused.
         seen = {
@@ -35,9 +48,11 @@ export function watchLogin(
       }
       return answer;
     },
-    seen: () => seen,
+    seen: () => seen && { ...seen, expiresAt: [...ends.values()].reduce(earlier, seen.expiresAt) },
     reset() {
       seen = null;
+      renewable.clear();
+      ends.clear();
     },
   };
 }
@@ -48,7 +63,7 @@ function earlier(one: string | null, other: string | null): string | null {
 }
 
 function readExpiration(text: string | null): string | null {
-  const [, day, time, hours = '+00', minutes = '00'] = expiration.exec(text ?? '') ?? [];
+  const [, day, time, hours = '+00', minutes = '00'] = expirationPattern.exec(text ?? '') ?? [];
   if (day === undefined || time === undefined) return null;
   const at = Date.parse(`${day}T${time}${hours}:${minutes}`);
   return Number.isNaN(at) ? null : new Date(at).toISOString();

@@ -47,6 +47,8 @@ export function hasExpired(login: LoginFacts, now: number): boolean {
 export interface ValidToken {
   token: string;
   expires_at: string | null;
+  /** Until when the login renews such a token by itself, which ends the login; null if it cannot. */
+  renewable_until: string | null;
 }
 
 /**
@@ -76,8 +78,12 @@ export async function readValidToken(
   });
 }
 
-function validToken({ expires_at }: LoginFacts, { token }: LoginSecrets): ValidToken {
-  return { token, expires_at };
+function validToken(
+  { client_id, expires_at, refresh_expires_at }: LoginFacts,
+  { token, refresh_token }: LoginSecrets,
+): ValidToken {
+  const isRenewable = client_id !== null && refresh_token !== null;
+  return { token, expires_at, renewable_until: isRenewable ? refresh_expires_at : null };
 }
 
 /** The secrets of a login. Throws CREDENTIAL_STORAGE_UNAVAILABLE. */

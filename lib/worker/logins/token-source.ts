@@ -25,10 +25,14 @@ export interface TokenSource {
   source(use: SourceUse): Promise<string>;
 }
 
+/** Called with each token of a login that renews it by itself, and until when, before it is used. */
+export type NoteRenewable = (name: LoginName, token: string, until: string) => void;
+
 interface TokenSourceOptions {
   config: GitHostConfig;
   store: LoginStore;
   connection: GitHostConnection;
+  noteRenewable?: NoteRenewable | undefined;
 }
 
 /** Reads valid tokens of stored logins; null if the login is not stored. */
@@ -39,7 +43,12 @@ export interface LoginTokens {
 }
 
 /** Opens the stored logins of a run. Nothing is read yet. */
-export function openLoginTokens({ config, store, connection }: TokenSourceOptions): LoginTokens {
+export function openLoginTokens({
+  config,
+  store,
+  connection,
+  noteRenewable,
+}: TokenSourceOptions): LoginTokens {
   const known = new Map<LoginName, Promise<ValidToken>>();
 
   /** Cached while it is valid, because the repositories of a run need it often and concurrently. */
@@ -56,7 +65,11 @@ export function openLoginTokens({ config, store, connection }: TokenSourceOption
   }
 
   function reread(name: LoginName): Promise<ValidToken> {
-    const read = readValidToken(name, { store, connection });
+    const read = readValidToken(name, { store, connection }).then((valid) => {
+      const { token, renewable_until: until } = valid;
+      if (until !== null) noteRenewable?.(name, token, until);
+      return valid;
+    });
     known.set(name, read);
     // Do not cache failures: a later call may succeed, for example after the keychain is unlocked.
     read.catch(() => {

@@ -7,6 +7,7 @@ import type { PushTarget } from '../destination/target.ts';
 import type { Display } from '../display.ts';
 import type { HostAccess } from '../host-access.ts';
 import type { Journal } from '../journal.ts';
+import type { NoteRenewable } from '../logins/token-source.ts';
 import type { OffsiteConfig } from '../offsite/offsite.ts';
 import type { RunTime } from '../schedule/run-time.ts';
 import type { Selection } from '../selection/select.ts';
@@ -38,7 +39,10 @@ export interface RunDeps {
   recheckBudgetMs: number;
   staleAfterMs: number;
   /** The git host, for discovery and destination. */
-  gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
+  gitHost: Pick<HostAccess, 'config' | 'store'> & {
+    fetch: typeof fetch;
+    noteRenewable?: NoteRenewable;
+  };
   /** Where archives are pushed, if anywhere. */
   target: PushTarget | null;
   /** How archives are kept there; null for what it has. */

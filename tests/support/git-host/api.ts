@@ -37,6 +37,14 @@ export function apiRoutes(state: GitHostState): Hono {
     return next();
   });
 
+  app.use(async (c, next) => {
+    await next();
+    const endsAt = findGrant(state, c.req.header('authorization'))?.endsAt ?? null;
+    if (!state.tellsExpiration || endsAt === null) return;
+    const [day, time] = new Date(endsAt).toISOString().split(/[T.]/);
+    c.header('github-authentication-token-expiration', `${day} ${time} UTC`);
+  });
+
   const grantOf = (c: Context) => findGrant(state, c.req.header('authorization'));
   const refuse = (c: Context) => c.json({ message: 'Requires authentication' }, 401);
 

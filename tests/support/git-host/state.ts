@@ -84,6 +84,8 @@ export interface GitHostState {
   requests: HostRequest[];
   tokenSeconds: number;
   refreshSeconds: number;
+  /** Whether its API says when a token expires. */
+  tellsExpiration: boolean;
   /** Seconds between polls that the host asks for. */
   interval: number;
   pageSize: number;
@@ -107,6 +109,7 @@ export function createGitHostState(clock: Clock): GitHostState {
     requests: [],
     tokenSeconds: 8 * 3_600,
     refreshSeconds: 183 * 86_400,
+    tellsExpiration: false,
     interval: 5,
     pageSize: 100,
   };

@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
+import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { RunStopped } from '../../../lib/worker/stop.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { createRepository } from '../../support/git.ts';
@@ -14,6 +15,8 @@ import {
   listStored,
   startAlertReceiver,
 } from '../../support/incidents.ts';
+import { createMemoryKeychain } from '../../support/keychain.ts';
+import { storeAppLogin } from '../../support/logins.ts';
 import { sql } from '../../support/records.ts';
 import type { WorkerCall } from '../../support/worker.ts';
 
@@ -74,6 +77,29 @@ describe('the end of a run', () => {
     if (known) bench.host.state.tokens.set(token, known);
     expect((await run()).code).toBe(0);
     expect(receiver.titles().slice(1)).toEqual(['Resolved: The git host refuses the login']);
+  });
+
+  it('tells of a login that renews its 8-hour token by when that ends, and not by the token', async () => {
+    await bench.add({ fullName: 'team/a', private: true });
+    const { host } = bench;
+    host.state.tellsExpiration = true;
+    const store = openLoginStore({
+      folder: bench.env.BACKUP_CONFIG_DIR ?? '',
+      keychain: createMemoryKeychain(),
+      notify: () => undefined,
+    });
+    const runRenewable = async (days: number) => {
+      host.state.refreshSeconds = days * 86_400;
+      await storeAppLogin({ host, store, clock: systemClock }, 'github:source', ['file']);
+      expect((await run()).code).toBe(0);
+    };
+    const title = 'The login of the git host expires soon';
+    await runRenewable(183);
+    expect(receiver.titles()).toEqual([]);
+    await runRenewable(5);
+    expect(receiver.titles()).toEqual([title]);
+    await runRenewable(183);
+    expect(receiver.titles()).toEqual([title, `Resolved: ${title}`]);
   });
 
   it('measures the disk of the archive folder', async () => {

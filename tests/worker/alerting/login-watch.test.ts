@@ -45,6 +45,22 @@ describe('the watch of a login', () => {
     ).toEqual({ expiresAt: '2026-12-01T12:00:00.000Z', isRefused: true });
   });
 
+  it('goes by the end of what renews a token, the last one of each login, and not by its own', async () => {
+    const watch = watchLogin(fetch, [host.url]);
+    watch.noteRenewable('github:source', 'before', '2026-12-02T00:00:00Z');
+    watch.noteRenewable('github:source', 't', '2026-12-09T00:00:00Z');
+    answers.push(expiring('2026-12-01 12:00:00 UTC'));
+    await watch.fetch(`${host.url}/user`, authorized);
+    expect(watch.seen()).toEqual({ expiresAt: '2026-12-09T00:00:00Z', isRefused: false });
+    answers.push(expiring('2026-12-05 12:00:00 UTC'));
+    await watch.fetch(`${host.url}/user`, { headers: { Authorization: 'Bearer other' } });
+    expect(watch.seen()?.expiresAt).toBe('2026-12-05T12:00:00.000Z');
+    watch.reset();
+    answers.push(expiring('2026-12-01 12:00:00 UTC'));
+    await watch.fetch(`${host.url}/user`, authorized);
+    expect(watch.seen()?.expiresAt).toBe('2026-12-01T12:00:00.000Z');
+  });
+
   it('says nothing of other hosts, of requests without a token, and of another run', async () => {
     const watch = watchLogin(fetch, [host.url]);
     await watch.fetch(`${other.url}/user`, authorized);
