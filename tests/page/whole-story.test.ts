@@ -16,7 +16,10 @@ import { type ScriptedServer, startScriptedServer } from '../support/scripted-se
 const others = ['docs', 'infra', 'old', 'tools', 'web'];
 const good = Object.fromEntries(['api', ...others].map((name) => [`team/${name}`, 'good']));
 
-describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)', () => {
+// No step can be tried again, because the next ones build on it: on a busy machine one may take minutes.
+const options = { timeout: 300_000, retry: 0 };
+
+describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)', options, () => {
   let ntfy: ScriptedServer;
   let world: PageWorld;
   let window: Window;
@@ -174,7 +177,7 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
   it('tells of a token that was revoked, until there is another', async () => {
     bench.host.state.tokens.clear();
     expect((await work('run')).code).toBe(4);
-    expect((await look()).rules).toEqual(['login_expired']);
+    expect(await look()).toEqual({ rules: ['login_expired'], states: good });
     toldWhy('The git host refuses the login', /login|token/);
     await badgeSays('good, proven today');
     await work('run');
@@ -215,7 +218,7 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     await flipByte(path);
     // No run comes before it is whole again: it may read the same object, and report the destination too.
     expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
-    expect((await look()).rules).toEqual(['drill_failed']);
+    expect(await look()).toEqual({ rules: ['drill_failed'], states: good });
     await badgeSays(expect.stringContaining('restore failed'));
     toldWhy('A backup could not be restored', /team\/web: /);
     expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
@@ -238,13 +241,14 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     const sweep = () =>
       fetch(`${world.server.url}/api/cron/sweep-stale-runs`, { headers: withSecret });
     expect((await sweep()).status).toBe(200);
-    expect((await look()).rules).toEqual(['run_missed']);
+    expect(await look()).toEqual({ rules: ['run_missed'], states: good });
     toldWhy('A backup run did not start', /^Runs start every /);
-    await badgeSays(expect.stringMatching(/^(?:good|stale)/));
+    // Three hours are no more than FRESHNESS_HOURS: what is backed up is still good.
+    await badgeSays('good, proven today');
     await sweep();
     expect(told()).toEqual([]);
     await work('run');
     expect(await look()).toEqual({ rules: [], states: good });
-    expect(told()).toEqual([expect.stringMatching(/^Resolved: /)]);
+    expect(told()).toEqual(['Resolved: A backup run did not start']);
   });
 });
