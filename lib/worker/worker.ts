@@ -30,10 +30,12 @@ import {
 } from './command-context.ts';
 import { parseWorkerCommand, type RunCommand, type WorkerCommand } from './command-line.ts';
 import { readTarget } from './destination/target.ts';
+import { requireLogin } from './discovery/require-login.ts';
 import type { Display, OutputStream } from './display.ts';
 import { performSharedRun } from './fleet/perform-shared-run.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { openLoginSession } from './logins/session.ts';
+import { hasSourceToken } from './logins/token-source.ts';
 import type { OffsiteConfig } from './offsite/offsite.ts';
 import { performRun } from './run.ts';
 import { describeReport, type RunReport } from './running/report.ts';
@@ -129,8 +131,11 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
   const openHeartbeat = (tell: (text: string) => void) =>
     createDeadMansSwitch(config.HEARTBEAT_URL ?? null, { ...options, redactor, tell });
   const login = watchLogin(options.fetch, [config.GIT_HOST_URL, gitApiUrl(config)]);
+  const openStore = (notify: (text: string) => void) =>
+    openLoginStore({ folder: configFolder(config, environment), keychain, notify });
   const openAlerts = (log: Log, tell: (text: string) => void) =>
     openRunAlerts({
+      hasLogin: () => hasSourceToken({ config, store: openStore(tell) }),
       ...{ ...options, config, login, log, tell, gitHostUrl: config.GIT_HOST_URL },
       ...{ archiveFolder: archivePath(config), dataFolder: resolve(config.DATA_DIR) },
     });
@@ -138,8 +143,6 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
     hasDatabase = true;
     const heartbeat = openHeartbeat(context.display.line);
     const alerts = openAlerts(context.log, context.display.line);
-    const folder = configFolder(config, environment);
-    const store = openLoginStore({ folder, keychain, notify: context.display.line });
     const deps = {
       ...context,
       target,
@@ -155,8 +158,14 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       selection: readSelection(command, config),
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       stores: offsiteConfig(config),
-      gitHost: { config, store, fetch: login.fetch, noteRenewable: login.noteRenewable },
+      gitHost: {
+        config,
+        store: openStore(context.display.line),
+        fetch: login.fetch,
+        noteRenewable: login.noteRenewable,
+      },
     };
+    if (sources === null) await requireLogin(deps, command.isShared);
     if (command.isDryRun) {
       await performDryRun(deps, sources, { stdout: io.stdout, isJson: command.isJson });
       return 0;

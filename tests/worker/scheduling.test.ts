@@ -33,11 +33,13 @@ describe('a scheduled run', () => {
   const run = () => runScript('worker', { args: ['run'], cwd: bench.folder, env: environment() });
 
   it('reports the outcome by its exit code', async () => {
-    expect((await run()).code).toBe(4);
-    expect(await lastRun()).toMatchObject({ status: 'failed' });
     await bench.logIn();
     expect((await run()).code).toBe(0);
     expect(await lastRun()).toMatchObject({ status: 'completed', successful: 1 });
+    await bench.run({ databaseUrl: database.url, args: ['logout', 'github'] });
+    expect((await run()).code).toBe(4);
+    expect(await lastRun()).toMatchObject({ status: 'failed' });
+    await bench.logIn();
     bench.http.answers.set('team/a', (c) => c.text('oops', 400));
     expect((await run()).code).toBe(1);
     expect(await lastRun()).toMatchObject({ status: 'completed' });

@@ -30,6 +30,8 @@ export interface RunAlertsOptions {
   archiveFolder: string;
   gitHostUrl: string;
   login: LoginWatch;
+  /** Whether there is a login or a token for discovery. */
+  hasLogin(): Promise<boolean>;
   /** Has aborted after Ctrl-C. */
   signal: AbortSignal;
 }
@@ -103,11 +105,12 @@ type FinishedReport = Exclude<RunReport, { status: 'refused' | 'left' }>;
 
 async function noteLogin(
   db: Database,
-  { clock, gitHostUrl, login }: RunAlertsOptions,
+  { clock, gitHostUrl, login, hasLogin }: RunAlertsOptions,
   report: FinishedReport,
 ): Promise<void> {
   const seen = login.seen();
-  const mustLogIn = report.exitCode === 4;
+  // Where there is no login, no host has refused one: the run that failed says so itself.
+  const mustLogIn = report.exitCode === 4 && (await hasLogin());
   if (seen === null && !mustLogIn) return;
   const isRefused = mustLogIn || seen?.isRefused === true;
   const reason =

@@ -112,6 +112,20 @@ export async function openTokenSource(
   };
 }
 
+/** Whether there is a source login or a token in the environment. A login that cannot be read is one. */
+export async function hasSourceToken({
+  config,
+  store,
+}: Pick<TokenSourceOptions, 'config' | 'store'>): Promise<boolean> {
+  if ((config.GIT_TOKEN_PERSONAL ?? config.GIT_TOKEN_PRIVATE) !== undefined) return true;
+  try {
+    return (await store.find('github:source')) !== null;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'CREDENTIAL_STORAGE_UNAVAILABLE') return true;
+    throw error;
+  }
+}
+
 /** If only one of the two is set, it is used for everything. */
 function environmentTokens(config: GitHostConfig): Record<SourceUse, string> {
   const { GIT_TOKEN_PERSONAL: personal, GIT_TOKEN_PRIVATE: privateOne } = config;

@@ -158,9 +158,12 @@ describe('discovery by installations', () => {
     expect(bench.host.state.requests).toEqual([]);
   });
 
-  it('ends with 4 and a failed run without a login and without a token', async () => {
-    const { code } = await run();
-    expect(code).toBe(4);
+  it('ends with 4 and a failed run when the login is gone', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run();
+    await bench.run({ databaseUrl: database.url, args: ['logout', 'github'] });
+    expect((await run()).code).toBe(4);
     expect(await lastRun()).toMatchObject({
       status: 'failed',
       error_message: expect.stringContaining('not logged in to the git host'),

@@ -1,0 +1,34 @@
+import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
+import { AppError } from '../../errors.ts';
+import { hasDiscovered } from '../../records/coverage/has-discovered.ts';
+import { findSharedRun } from '../../records/fleet/members.ts';
+import type { HostAccess } from '../host-access.ts';
+import { loginCommand } from '../logins/messages.ts';
+import { hasSourceToken } from '../logins/token-source.ts';
+
+/**
+ * Refuses to start a run without sources where there is no login and nothing was ever discovered: that is a mistake of
+ * whoever started it, and no backup has failed. Where discovery has worked, the login is lost, and the run must fail
+ * for that to be heard; also while the database is away, because then nobody knows. Throws UNAUTHORIZED.
+ */
+export async function requireLogin(
+  { db, gitHost }: { db: Database; gitHost: Pick<HostAccess, 'config' | 'store'> },
+  isShared: boolean,
+): Promise<void> {
+  if ((await hasSourceToken(gitHost)) || (await isNeeded(db, isShared))) return;
+  throw new AppError(
+    'UNAUTHORIZED',
+    `no run: say what to back up with --source, or log in to the git host to back up all that it has: ${loginCommand('github:source')}, or set GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE`,
+  );
+}
+
+async function isNeeded(db: Database, isShared: boolean): Promise<boolean> {
+  try {
+    // Who joins a run backs up what its starter has listed, which may need no login.
+    if (isShared && (await findSharedRun(db)) !== null) return true;
+    return await hasDiscovered(db);
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return true;
+  }
+}
