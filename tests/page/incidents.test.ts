@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     expect(await articles().textContent()).toContain(HOSTILE);
     // Its command is set apart.
     await articles().getByText('What to do: Read the reason for each').waitFor();
-    await articles().getByText('npm run worker -- run', { exact: true }).waitFor();
+    await articles().getByText('npm run worker -- run …', { exact: true }).waitFor();
     await page.getByRole('button', { name: '3 more' }).click();
     await articles().getByText('it broke 8').waitFor();
     await articles().getByText('2 messages, 1 not delivered').waitFor();

@@ -73,7 +73,7 @@ describe.each(everySource)('from %s', (_name, open) => {
               severity: 'critical',
               summary: 'it failed',
             },
-            advice: expect.stringContaining('`npm run worker -- run`'),
+            advice: expect.stringContaining('`npm run worker -- run …`'),
             ...{ repository_count: 1, repositories: ['owner/a'] },
             ...{ opened_at: '2026-03-02T00:00:00.000000Z', acknowledged: false },
           },

@@ -1,6 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
+import { START_A_RUN } from './advice.ts';
 import { about, failing } from './concern.ts';
 import { inUseSince } from './in-use.ts';
 import type { ConcernedRepository, Finding, Rule } from './rule.ts';
@@ -34,9 +35,9 @@ export const destinationUnreachable: Rule = {
   title: 'A destination does not take archives',
   severity: 'critical',
   when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried. An incident for each.',
-  advice:
-    'Mount the store, or fix its network, credentials or free space, and run `npm run worker -- run`: it stores what is missing. The archive folder still has everything.',
-  resolved: 'Every archive is there again, or runs have not used the destination for a week.',
+  advice: `Mount the store, or fix its network, credentials or free space, and ${START_A_RUN}: it stores what is missing. The archive folder still has everything.`,
+  resolved:
+    'It has the archive of each repository that is still backed up, or no run has used it for a week.',
   async find({ db, now, unwell }) {
     const values = [new Date(now).toISOString()];
     const [row] = await db.query<{ items: string }>(failingStores, values);

@@ -3,6 +3,7 @@ import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { standingFailures } from '../../records/drills/newest-drill.ts';
 import { iso, jsonArray } from '../../records/page.ts';
 import { cutText, cutTextSql } from '../../text/cut-text.ts';
+import { START_A_RUN } from './advice.ts';
 import { about } from './concern.ts';
 import type { Rule } from './rule.ts';
 import { MAX_REPOSITORIES } from './unwell.ts';
@@ -49,9 +50,8 @@ export const drillFailed: Rule = {
   title: 'A backup could not be restored',
   severity: 'critical',
   when: 'A restore drill of a repository failed, and none has proven it since; even if it is no longer backed up, because its versions may be the only copy. It ends for a repository that the last discovery does not list and that has no archive.',
-  advice:
-    'Keep the source. See what is damaged: in a store with `npm run worker -- store check --deep`, in the archive folder with Verify on the page of the repository. Move the damaged files of a store away, and run `npm run worker -- run`: it stores them again, and writes a damaged archive again. Then run `npm run worker -- drill --repo OWNER/NAME`. Where the stores are encrypted, give `store check` and `drill` the option `--identity FILE`.',
-  resolved: 'Each was proven restorable since, or no archive of it is kept.',
+  advice: `Keep the source. See what is damaged: in a store with \`npm run worker -- store check --deep\`, in the archive folder with Verify on the page of the repository. Move the damaged files of a store away, and ${START_A_RUN}: it stores them again, and writes a damaged archive again. Then run \`npm run worker -- drill --repo OWNER/NAME\`. Where the stores are encrypted, give \`store check\` and \`drill\` the option \`--identity FILE\`.`,
+  resolved: 'Each was restored in a drill since, or no archive of it is kept any more.',
   async find({ db, now }) {
     const [row] = await db.query<{ items: string }>(failed, [new Date(now).toISOString()]);
     const drills = JSON.parse(row?.items ?? '[]') as FailedDrill[];

@@ -2,6 +2,7 @@ import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { formatMinute } from '../../text/format-minute.ts';
+import { START_A_RUN } from './advice.ts';
 import { about, failing } from './concern.ts';
 import { inUseSince } from './in-use.ts';
 import type { Finding, Rule } from './rule.ts';
@@ -35,9 +36,8 @@ export const loginExpired: Rule = {
   title: 'The git host refuses the login',
   severity: 'critical',
   when: 'The git host refused the login of the last run, for the whole run or for a repository, or the login has expired.',
-  advice:
-    'Run `npm run worker -- login github`, or replace the token, and run `npm run worker -- run`.',
-  resolved: 'No login in use is refused any more, and no repository fails because of one.',
+  advice: `Replace the token (GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE), or log in again with \`npm run worker -- login github\`. Then ${START_A_RUN}.`,
+  resolved: 'The login is not refused any more, or it is no longer used.',
   async find({ db, now, unwell }) {
     const logins = await db.query<RefusedLogin>(refused, [new Date(now).toISOString()]);
     const findings: Finding[] = logins.map(({ git_host_url, reason, expires_at }) => ({

@@ -21,8 +21,10 @@ export const loginExpiring: Rule = {
   title: 'The login of the git host expires soon',
   severity: 'warning',
   when: 'The token expires within 14 days, according to the git host. GitHub says so for tokens that expire. A login that renews its token by itself ends when it can do so no longer.',
-  advice: 'Run `npm run worker -- login github`, or replace the token.',
-  resolved: 'The login no longer expires soon. If it has expired, another message says so.',
+  advice:
+    'Replace the token (GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE), or log in again with `npm run worker -- login github`.',
+  resolved:
+    'The token does not expire soon, or it is no longer used. If it has expired or is refused, another message says so.',
   async find({ db, now }) {
     const values = [new Date(now).toISOString()];
     const rows = await db.query<{ git_host_url: string; expires_at: string }>(expiring, values);

@@ -1,3 +1,4 @@
+import { START_A_RUN } from './advice.ts';
 import { about, failing } from './concern.ts';
 import { isOfDestination } from './destination-unreachable.ts';
 import { isOfLogin } from './login-expired.ts';
@@ -9,9 +10,9 @@ export const repositoryFailing: Rule = {
   title: 'Repositories are not backed up',
   severity: 'critical',
   when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source, or if most of all failed in the last run and nothing in it went well. Repositories that fail because of the login or a destination are in the incident of that instead.',
-  advice:
-    'Read the reason for each, fix it, and run `npm run worker -- run`. A repository that is gone on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
-  resolved: 'No repository has been failing for that long, for a reason of its own.',
+  advice: `Read the reason for each, fix it, and ${START_A_RUN}. A repository that is gone on purpose can be forgotten: \`npm run worker -- forget OWNER/NAME\`, or on its page.`,
+  resolved:
+    'Each repository was backed up or forgotten, or has failed too few times for an alert. If the login or a destination is the cause now, another message says so.',
   async find({ unwell, config }) {
     const repositories = (await unwell()).filter(
       (one) =>

@@ -10,7 +10,8 @@ export const repositoryStale: Rule = {
   when: 'A repository is stale: it does not fail, but was last good longer ago than FRESHNESS_HOURS, or than its schedule implies.',
   advice:
     'Check whether runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE. One that is left out on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
-  resolved: 'No repository is stale.',
+  resolved:
+    'Each repository has a fresh backup or was forgotten. If one fails instead, another message says so.',
   async find({ unwell }) {
     const stale = (await unwell()).filter(({ state }) => state === 'stale');
     const repositories = stale.map(({ name, last_good_at }) => ({

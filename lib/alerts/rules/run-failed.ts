@@ -2,11 +2,12 @@ import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
 import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
+import { START_A_RUN } from './advice.ts';
 import type { Rule } from './rule.ts';
 
 const MAX_REASON_LENGTH = 1_000;
 
-// A run that could not start without a login is reported by `login_expired`. One that somebody stopped says nothing of
+// A run whose login was refused is reported by `login_expired`. One that somebody stopped says nothing of
 // the backups: the one before it counts.
 const lastRun: Statement = {
   name: 'alert_run_failed',
@@ -31,9 +32,10 @@ export const runFailed: Rule = {
   name: 'run_failed',
   title: 'The last backup run failed',
   severity: 'critical',
-  when: 'The last run failed as a whole: its worker was killed, or it could not do its work. One that was stopped with Ctrl-C or SIGTERM does not count.',
-  advice: 'Read the log of the run, fix the cause, and run `npm run worker -- run`.',
-  resolved: 'The last run did not fail, or only without a login, which has an incident of its own.',
+  when: 'The last run failed as a whole: its worker was killed, or it could not do its work, as without a login. One that was stopped with Ctrl-C or SIGTERM does not count.',
+  advice: `Read the log of the run, fix the cause, and ${START_A_RUN}.`,
+  resolved:
+    'The last run reached its end. If its login was refused instead, another message says so.',
   async find({ db }) {
     const rows = await db.query<FailedRun>(lastRun);
     return rows.map(({ id, started_at, reason }) => ({

@@ -4,6 +4,7 @@ import { learntInterval } from '../../records/runs/learnt-interval.ts';
 import { lastStartedRun } from '../../records/runs/stopped-runs.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
+import { START_A_RUN } from './advice.ts';
 import type { Rule } from './rule.ts';
 
 /** This many gaps between runs, if they are alike, make a schedule that is worth an alert. */
@@ -55,9 +56,8 @@ export const runMissed: Rule = {
   title: 'A backup run did not start',
   severity: 'critical',
   when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
-  advice:
-    'Check what starts the worker (cron, a timer, `--every`) and its output, then run `npm run worker -- run`.',
-  resolved: 'A run has started since, or the next one is due later.',
+  advice: `Check what starts the worker (cron, a timer, \`--every\`) and its output, then ${START_A_RUN}.`,
+  resolved: 'A run has started since, or none is due now.',
   async find({ db, now, config }) {
     const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
     const rows = await db.query<MissedRun>(missed, values);

@@ -101,7 +101,7 @@ describe('a channel', () => {
     await raiseAfter(deps, MINUTE_MS);
     const { message } = JSON.parse(receiver.received.at(-1)?.body ?? '') as { message: string };
     expect(message.split('\n')).toEqual([
-      'The last run did not fail, or only without a login, which has an incident of its own.',
+      'The last run reached its end. If its login was refused instead, another message says so.',
       'It was: Run 1 failed: no reason was recorded',
       expect.stringMatching(/^Incident 1, since \d{4}-\d\d-\d\d \d\d:\d\d UTC$/),
     ]);

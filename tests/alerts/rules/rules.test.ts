@@ -11,6 +11,24 @@ it('all rules have the name under which they are listed', () => {
   expect(ruleNames.map((name) => rules[name].name)).toEqual(ruleNames);
 });
 
+it('no advice names a run without --source, which fails where nobody has logged in', () => {
+  const advice = ruleNames.map((name) => rules[name].advice);
+  expect(advice.filter((text) => text.includes('`npm run worker -- run`'))).toEqual([]);
+  expect(advice.filter((text) => text.includes('start a run as you usually do'))).toHaveLength(6);
+});
+
+it('the advice about a login names the token first, which may be all that there is', () => {
+  for (const name of ['login_expired', 'login_expiring'] as const) {
+    expect(rules[name].advice).toMatch(/^Replace the token .*, or log in again/);
+  }
+});
+
+it('the rules of repositories say that a forgotten one has ended the incident', () => {
+  for (const name of ['repository_stale', 'repository_failing'] as const) {
+    expect(rules[name].resolved).toMatch(/^Each repository .*\bforgotten\b/);
+  }
+});
+
 it('all times have one form', async () => {
   const expires = (days: number) => ago(clock, -days * DAY_MS);
   await sql(
