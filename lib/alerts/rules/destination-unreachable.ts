@@ -1,6 +1,8 @@
 import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/page.ts';
+import { NOT_REACHED } from '../../records/recording/stores.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
+import { counted, countRepositories } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
 import { about, failing } from './concern.ts';
 import { inUseSince } from './in-use.ts';
@@ -15,14 +17,19 @@ const failingStores: Statement = {
   name: 'alert_destination_unreachable',
   text: `SELECT ${jsonArray(`
     SELECT store, repo_full_name AS name, ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason,
-      ${iso('failing_since')} AS since
+      ${iso('failing_since')} AS since,
+      reason ~ '^(not pushed: )?${NOT_REACHED}' AS "isComplete"
     FROM archive_stores AS stored
     WHERE failing_since IS NOT NULL
       AND coalesce(tried_at, failing_since) > ${inUseSince('$1::timestamptz')}
     ORDER BY stored.store, stored.repo_full_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
 };
 
-type Failing = ConcernedRepository & { store: string };
+type Failing = ConcernedRepository & {
+  store: string;
+  /** Whether the store lacked nothing, as far as is known, when it could not be reached. */
+  isComplete: boolean;
+};
 
 /** Whether the last failure of a repository is that of a store. */
 export function isOfDestination({ fault }: Unwell): boolean {
@@ -34,7 +41,7 @@ export const destinationUnreachable: Rule = {
   name: 'destination_unreachable',
   title: 'A destination does not take archives',
   severity: 'critical',
-  when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried. An incident for each.',
+  when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried, or could not be reached. It ends for a repository when a run stores its newest version, or finds all of it in what the store lists. An incident for each.',
   advice: `Mount the store, or fix its network, credentials or free space, and ${START_A_RUN}: it stores what is missing. The archive folder still has everything.`,
   resolved:
     'It has the archive of each repository that is still backed up, or no run has used it for a week.',
@@ -45,8 +52,8 @@ export const destinationUnreachable: Rule = {
     const findings: Finding[] = [...Map.groupBy(failures, ({ store }) => store)].flatMap(
       ([store, ofStore]) =>
         about(
-          ofStore.map(({ store: _, ...repository }) => repository),
-          (count) => `${store} lacks the newest archive of ${count}`,
+          ofStore.map(({ store: _, isComplete: __, ...repository }) => repository),
+          () => describe(store, ofStore),
           store,
         ),
     );
@@ -54,9 +61,18 @@ export const destinationUnreachable: Rule = {
     const others = (await unwell()).filter((one) => isOfDestination(one) && !named.has(one.name));
     const rest = about(
       others.map(failing),
-      (count) => `The destination lacks the newest archive of ${count}`,
+      (count) => `The destination could not be used for ${count}`,
       UNNAMED,
     );
     return [...findings, ...rest];
   },
 };
+
+function describe(store: string, failures: readonly Failing[]): string {
+  const unreached = failures.filter(({ isComplete }) => isComplete).length;
+  const lacking = failures.length - unreached;
+  if (lacking === 0) return `${store} could not be reached for ${countRepositories(unreached)}`;
+  const lacks = `${store} lacks the newest archive of ${countRepositories(lacking)}`;
+  if (unreached === 0) return lacks;
+  return `${lacks}, and could not be reached for ${counted(unreached, 'other')}`;
+}

@@ -19,7 +19,8 @@ const repositoryStores = z
         }),
         stored_at: timestamp.nullable().meta({ description: 'When it got that version.' }),
         failing_since: timestamp.nullable().meta({
-          description: 'Since when storing newer versions has failed; null if it does not fail.',
+          description:
+            'Since when storing has failed, or the store could not be reached; null if it does not fail.',
         }),
         reason: z.string().meta({
           description: 'Why it failed, at most 1,000 characters; empty if it did not.',

@@ -11,6 +11,9 @@ export interface NewStoring {
   reason: string;
 }
 
+/** What the reason of a failure begins with if a store that lacks nothing, as far as is known, could not be asked. */
+export const NOT_REACHED = 'not reached: ';
+
 const upsert: Statement = {
   name: 'record_storing',
   text: `INSERT INTO archive_stores AS known (repo_full_name, store, version, stored_at, failing_since, reason, tried_at)
@@ -29,4 +32,44 @@ export async function recordStoring(
   { repository, store, version, reason }: NewStoring,
 ): Promise<void> {
   await db.query(upsert, [repository, store, version, reason]);
+}
+
+/** A store that has a repository's newest version, as a listing of it has shown. */
+export type SeenStoring = Omit<NewStoring, 'reason'>;
+
+// What was stored is not stored again: `stored_at` stays if the version was known to be there. A spool is delivered late,
+// and says nothing of a failure since.
+const clear: Statement = {
+  name: 'record_seen_storing',
+  text: `UPDATE archive_stores SET failing_since = NULL, reason = '', version = $3::int,
+      stored_at = CASE WHEN version IS NOT DISTINCT FROM $3::int THEN coalesce(stored_at, now()) ELSE now() END
+    WHERE repo_full_name = $1 AND store = $2 AND failing_since IS NOT NULL
+      AND coalesce(tried_at, failing_since) <= coalesce($4::timestamptz, now())`,
+};
+
+/** Ends the failure of a store at a time, ISO 8601; null for now. */
+export async function recordSeen(
+  db: Database,
+  { repository, store, version }: SeenStoring,
+  at: string | null,
+): Promise<void> {
+  await db.query(clear, [repository, store, version, at]);
+}
+
+/** The failures of others end with a later run. */
+const MAX_FAILING = 100_000;
+
+const selectFailing: Statement = {
+  name: 'failing_storings',
+  text: `SELECT repo_full_name AS repository, store FROM archive_stores
+    WHERE failing_since IS NOT NULL AND store = ANY($1::text[])
+    ORDER BY store, repo_full_name LIMIT ${MAX_FAILING}`,
+};
+
+/** Which repositories some stores failed to take, each with the store. */
+export function listFailingStorings(
+  db: Database,
+  stores: readonly string[],
+): Promise<Pick<NewStoring, 'repository' | 'store'>[]> {
+  return db.query(selectFailing, [stores]);
 }

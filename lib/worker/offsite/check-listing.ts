@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
+import { archiveNameOf, keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import type { StateRef } from '../../stores/reading/find-states.ts';
@@ -19,6 +19,8 @@ const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
 
 /** What a listing has shown. */
 export interface ListingCheck {
+  /** Archives that were seen in the store with all that their newest state needs. */
+  seen: Set<string>;
   /** Archives that are incomplete in the store. What is missing is stored again. */
   incomplete: string[];
   /** Objects and states that were read and are not what was stored. */
@@ -27,7 +29,7 @@ export interface ListingCheck {
   older: string[];
   /** Encrypted newest states of which nobody here can tell how old they are. */
   unknown: string[];
-  /** The last key that was listed; empty when the end was reached. */
+  /** Where the next listing begins; empty when the end was reached. */
   cursor: string;
 }
 
@@ -45,7 +47,7 @@ export async function checkListing(
   const entries: LedgerEntry[] = [];
   for await (const entry of ledger.list()) if (entry.files.length > 0) entries.push(entry);
   if (entries.length === 0)
-    return { incomplete: [], damaged: [], older: [], unknown: [], cursor: '' };
+    return { seen: new Set(), incomplete: [], damaged: [], older: [], unknown: [], cursor: '' };
   await checkReadme();
   const sizes = new Map<string, number>();
   const newest = new Map<string, StateRef>();
@@ -61,6 +63,7 @@ export async function checkListing(
   const isEnd = sizes.size < MAX_LISTED;
   const isListed = (key: string) => key > cursor && (isEnd || key <= last);
   const damaged = await readSample();
+  const seen = new Set<string>();
   const incomplete: string[] = [];
   const older: string[] = [];
   const unknown: string[] = [];
@@ -72,13 +75,21 @@ export async function checkListing(
     const state = entry.state !== null && isThere(entry.state) ? entry.state : null;
     if (files.length === entry.files.length && state === entry.state) {
       if (entry !== known) await ledger.write(entry);
+      if (state !== null && [state, ...files].every(({ key }) => isListed(key)))
+        seen.add(entry.archive);
       continue;
     }
     incomplete.push(entry.archive);
     const found = entry.files.flatMap(({ key }) => (damaged.includes(key) ? [key] : []));
     await ledger.write({ ...entry, files, state: null, damaged: [...entry.damaged, ...found] });
   }
-  return { incomplete, damaged, older, unknown, cursor: isEnd ? '' : last };
+  return { seen, incomplete, damaged, older, unknown, cursor: isEnd ? '' : findCursor() };
+
+  /** Before the archive that the limit has cut, so that one listing shows all of it; in it if it fills a listing. */
+  function findCursor(): string {
+    const name = archiveNameOf(last);
+    return name !== null && keysOf(name) > cursor ? keysOf(name) : last;
+  }
 
   /**
    * A state with a higher number than this machine knows is what a restore takes. The next one gets a number above it:

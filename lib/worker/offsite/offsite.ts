@@ -95,9 +95,9 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
   return {
     ...{ needed, stores },
     async check(note) {
-      for (const { attempt, store, ledger } of senders) {
+      for (const { attempt, saw, store, ledger } of senders) {
         const { status, reason } = await attempt(async () => {
-          await checkStore(store, ledger, note, options);
+          saw(await checkStore(store, ledger, note, options));
           return 'there';
         });
         if (status === 'failed') await note('error', reason);
@@ -154,16 +154,17 @@ function mayReadPrivate(address: StoreAddress): boolean {
   return address.kind === 'folder' || (address.kind === 's3' && address.isPrivate);
 }
 
+/** Returns the archives that were seen in the store. */
 async function checkStore(
   store: OpenStore,
   ledger: Ledger,
   note: Note,
   options: OffsiteOptions,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const path = join(store.folder, 'listing-cursor');
   const cursor = (await nullIfMissing(readFile(path, 'utf8'))) ?? '';
   const checked = await checkListing(store, ledger, cursor, options);
-  const { incomplete, damaged, older, unknown, cursor: next } = checked;
+  const { seen, incomplete, damaged, older, unknown, cursor: next } = checked;
   await replaceFile(path, next);
   for (const key of damaged) {
     await note('error', `${store.address.text}: ${key} is not what was stored there`);
@@ -180,9 +181,11 @@ async function checkStore(
       `${store.address.text} has newer encrypted states that this machine has not stored and cannot read: ${firstOf(unknown)}. Unless another machine stores there, somebody may have put old ones back: run \`npm run worker -- store check --identity FILE\``,
     );
   }
-  if (incomplete.length === 0) return;
-  await note(
-    'error',
-    `${store.address.text} lacks what was stored there, and it is stored again: ${firstOf(incomplete)}`,
-  );
+  if (incomplete.length > 0) {
+    await note(
+      'error',
+      `${store.address.text} lacks what was stored there, and it is stored again: ${firstOf(incomplete)}`,
+    );
+  }
+  return seen;
 }

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { nullIfMissing } from '../../files.ts';
+import { NOT_REACHED } from '../../records/recording/stores.ts';
 import type { Cipher } from '../../stores/age-file.ts';
 import { type Naming, parseKey, README_KEY } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
@@ -24,11 +25,14 @@ const MAX_ROUNDS = 3;
 /** A line for the log of the run. */
 export type Note = (level: 'info' | 'warn' | 'error', text: string) => Promise<void>;
 
-/** Whether a store has an archive with all its versions. */
+/**
+ * Whether a store has an archive with all its versions: `there` as far as this machine has stored it, `seen` if this run
+ * has seen it there.
+ */
 export interface SettledStoring {
   /** The address of the store. */
   store: string;
-  status: 'there' | 'stored' | 'failed';
+  status: 'there' | 'seen' | 'stored' | 'failed';
   /** Why it does not; empty if it does. */
   reason: string;
   /** Whether the store is a git repository, which archives are pushed to. */
@@ -50,6 +54,8 @@ export interface Sender {
   ledger: Ledger;
   /** Counts the failures of the store, so that not every archive waits for one that is away. */
   attempt(work: () => Promise<'there' | 'stored'>): Promise<SettledStoring>;
+  /** Notes which archives a listing of this run has shown. */
+  saw(archives: ReadonlySet<string>): void;
   send(source: Source, archive: KeptArchive, note: Note): Promise<Storing>;
   /** Makes what waits permanent, and resolves it. Throws file system errors, or the signal's reason. */
   settle(): Promise<void>;
@@ -85,6 +91,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   let waiting: Waiting[] = [];
   let failures = 0;
   let last = '';
+  let seen: ReadonlySet<string> = new Set();
 
   const failed = (reason: string): SettledStoring => ({
     ...{ store: address.text, status: 'failed', isPush },
@@ -94,7 +101,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
     reason.startsWith(`${address.text}: `) ? reason.slice(address.text.length + 2) : reason;
 
   async function attempt(work: () => Promise<'there' | 'stored'>): Promise<SettledStoring> {
-    if (failures >= MAX_FAILURES) return failed(`${last} (not tried again in this run)`);
+    if (failures >= MAX_FAILURES) return failed(last);
     try {
       const status = await work();
       failures = 0;
@@ -102,13 +109,21 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof StoreFault)) throw error;
+      // Of one archive, and not of the store.
+      if (error.kind === 'damaged' || error.kind === 'other') return failed(error.message);
       last = error.message;
       // It may be another store, or none.
-      if (error.kind === 'missing') failures = MAX_FAILURES;
-      // Of one archive, and not of the store.
-      else if (error.kind !== 'damaged' && error.kind !== 'other') failures++;
+      failures = error.kind === 'missing' ? MAX_FAILURES : failures + 1;
       return failed(error.message);
     }
+  }
+
+  /** What the store has as far as this machine knows. Nothing is asked for it. */
+  function known(archive: string): SettledStoring {
+    const isSeen = seen.has(archive);
+    if (!isSeen && failures >= MAX_FAILURES)
+      return failed(`${NOT_REACHED}${isPush ? withoutAddress(last) : last}`);
+    return { store: address.text, status: isSeen ? 'seen' : 'there', reason: '', isPush };
   }
 
   async function sendOne({ source, archive, note }: Omit<Waiting, 'resolve'>): Promise<void> {
@@ -124,11 +139,11 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
       archive,
       options.cipher !== null,
     );
-    const problem = isThere ? null : await options.findPrivateProblem(store, source);
+    if (isThere) return known(archive.key);
+    const problem = await options.findPrivateProblem(store, source);
     if (problem !== null) return failed(problem);
     let isWaiting = false;
     const sent = await attempt(async () => {
-      if (isThere) return 'there';
       await sendOne({ source, archive, note });
       isWaiting = isPush;
       return 'stored';
@@ -170,6 +185,9 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
 
   return {
     ...{ store, ledger, attempt, send },
+    saw(archives) {
+      seen = archives;
+    },
     async settle() {
       for (let round = 1; waiting.length > 0; round++) await settleRound(round);
     },

@@ -12,6 +12,7 @@ import { type Recheck, recheckArchives } from '../archive/recheck.ts';
 import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import { type HostAccess, openHostAccess } from '../host-access.ts';
+import { findFailing } from '../offsite/failing.ts';
 import { claimFulfilled } from '../requests.ts';
 import type { Job } from '../schedule/attempt.ts';
 import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sources.ts';
@@ -126,7 +127,9 @@ export async function workOn(
   };
   const runId = deps.journal.store.run?.id ?? null;
   await offsite?.check(deps.journal.note);
-  const context = { ...deps, runId, destination, offsite, incrementsFromBytes, onEnded };
+  const isFailing = await findFailing(deps.journal.store, offsite);
+  const places = { destination, offsite, isFailing };
+  const context = { ...deps, ...places, runId, incrementsFromBytes, onEnded };
   await backUpSources(context, jobs);
 }
 

@@ -16,6 +16,8 @@ export interface DeliveryContext {
   destination: Destination | null;
   /** Where archives are stored besides this machine, if anywhere. */
   offsite: Offsite | null;
+  /** Whether a store may have failed to take a repository when it was last tried. */
+  isFailing(repository: string, store: string): boolean;
 }
 
 /** An archive that is pushed together with others. */
@@ -43,6 +45,7 @@ export async function deliver(
     const settled = await Promise.all(
       storings.map((one) => (one.status === 'waiting' ? one.settled : one)),
     );
+    await recordSeen(context, source, outcome, settled);
     const failure = await record(context.journal, note, offsite.needed, source, outcome, settled);
     return join(outcome, pushed, failure);
   };
@@ -84,6 +87,20 @@ async function push(
 
 function pushFault(reason: string): Fault {
   return { ...classifyFault(reason), kind: 'push', isOverload: false };
+}
+
+/** Ends failures of stores that lack nothing. Without one, an unchanged repository records nothing of its stores. */
+async function recordSeen(
+  { journal, isFailing }: DeliveryContext,
+  { name: repository }: Source,
+  { record: { versions } }: KeptArchive,
+  storings: readonly SettledStoring[],
+): Promise<void> {
+  const version = versions.at(-1)?.version ?? null;
+  for (const { store, status } of storings) {
+    if (status !== 'seen' || !isFailing(repository, store)) continue;
+    await journal.store.write({ type: 'seen', repository, store, version });
+  }
 }
 
 /** Null if every store had it already, `new` if one has it now. A failure if too few have it. */

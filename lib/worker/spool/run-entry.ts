@@ -6,7 +6,7 @@ import type { NewLog } from '../../records/recording/logs.ts';
 import type { NewResult } from '../../records/recording/results.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
-import type { NewStoring } from '../../records/recording/stores.ts';
+import type { NewStoring, SeenStoring } from '../../records/recording/stores.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
 /** What a run records between its beginning and its end. */
@@ -21,6 +21,7 @@ export type RunEntry =
   | { type: 'coverage'; repositories: readonly SeenRepository[] }
   | { type: 'pruned'; repository: string; versions: readonly number[] }
   | ({ type: 'stored' } & NewStoring)
+  | ({ type: 'seen' } & SeenStoring)
   | { type: 'snapshot'; snapshot: NewSnapshot }
   | { type: 'total'; totalRepos: number };
 
@@ -145,6 +146,10 @@ export const spoolLine = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     ...{ type: z.literal('stored'), at: time, repository: name, store: name, reason: text },
+    version: row.nullable(),
+  }),
+  z.strictObject({
+    ...{ type: z.literal('seen'), at: time, repository: name, store: name },
     version: row.nullable(),
   }),
   z.strictObject({ type: z.literal('snapshot'), at: time, snapshot }),

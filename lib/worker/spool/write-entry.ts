@@ -6,7 +6,7 @@ import { recordArchive } from '../../records/recording/repo-state.ts';
 import { recordResult } from '../../records/recording/results.ts';
 import { writeTotal } from '../../records/recording/runs.ts';
 import { writeSnapshot } from '../../records/recording/snapshots.ts';
-import { recordStoring } from '../../records/recording/stores.ts';
+import { recordSeen, recordStoring } from '../../records/recording/stores.ts';
 import { recordUnchanged } from '../../records/recording/unchanged.ts';
 import { markPruned, recordVersion } from '../../records/recording/versions.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
@@ -62,6 +62,8 @@ export async function writeFact(
       return markPruned(db, fact.repository, fact.versions);
     case 'stored':
       return recordStoring(db, fact);
+    case 'seen':
+      return recordSeen(db, fact, at);
     case 'snapshot':
       return writeSnapshot(db, runId, fact.snapshot, at);
   }

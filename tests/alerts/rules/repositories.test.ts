@@ -75,6 +75,21 @@ describe('destination_unreachable', () => {
     ]);
   });
 
+  it('says of a store that could not be reached only that it lacks what it lacks', async () => {
+    for (const name of ['o/a', 'o/b', 'o/c']) {
+      await store(name, 's3://one/x', 5);
+      await store(name, 'git+file:///x', 5);
+    }
+    const unreached = (reason: string, names: string) =>
+      sql(database.db, `UPDATE archive_stores SET reason = '${reason}' WHERE ${names}`);
+    await unreached('not reached: it is away', "store = 's3://one/x' AND repo_full_name > 'o/a'");
+    await unreached('not pushed: not reached: it is away', "store LIKE 'git%'");
+    expect((await opened()).map(({ summary }) => summary)).toEqual([
+      'git+file:///x could not be reached for 3 repositories',
+      's3://one/x lacks the newest archive of 1 repository, and could not be reached for 2 others',
+    ]);
+  });
+
   it('ends for a store that runs have not used for a week', async () => {
     await store('o/a', 's3://former/x', 24 * 20, 24 * 8);
     await run(1);
