@@ -170,3 +170,36 @@ export async function readOpenIncidents(db: Database, timeoutMs?: number): Promi
   const [row] = await db.query<{ items: string }>(openOnes, [], options);
   return JSON.parse(row?.items ?? '[]') as OpenIncident[];
 }
+
+const urgentOnes: Statement = {
+  name: 'urgent_incidents',
+  text: `WITH unresolved AS MATERIALIZED (
+      SELECT id, opened_at, coalesce(${ofRule('title')}, rule) AS title,
+        coalesce(${ofRule('severity')}, 'warning') AS severity, ${cutTextSql('summary', 300)} AS summary,
+        ${ofRule('advice')} AS advice, acknowledged_at IS NOT NULL AS acknowledged
+      FROM incidents AS incident WHERE resolved_at IS NULL
+    )
+    SELECT ${jsonObject(`
+      SELECT count(*) AS open, count(*) FILTER (WHERE severity = 'critical') AS critical,
+        (SELECT coalesce(json_agg(item), '[]') FROM (
+          SELECT id, title, severity, summary, advice, acknowledged, ${iso('opened_at')} AS opened_at
+          FROM unresolved ORDER BY severity <> 'critical', unresolved.opened_at DESC, id DESC LIMIT $1::bigint
+        ) AS item) AS first
+      FROM unresolved`)} AS item`,
+};
+
+/** The open incidents: how many there are, and the first of them. */
+export interface UrgentIncidents {
+  open: number;
+  critical: number;
+  first: (Omit<OpenIncident, 'rule' | 'subject' | 'repository_count' | 'repositories'> & {
+    title: string;
+  })[];
+}
+
+/** The first open incidents, critical ones before all others, then the newest. Counts all. */
+export async function readUrgentIncidents(db: Database, limit: number): Promise<UrgentIncidents> {
+  const item = await readObject(db, urgentOnes, [limit]);
+  if (item === null) throw new Error(`${urgentOnes.name} returned no row`);
+  return JSON.parse(item) as UrgentIncidents;
+}
