@@ -3,11 +3,13 @@ import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { type DatabaseConfig, databaseVariables } from '../../lib/config/database.ts';
 import { ConfigError } from '../../lib/config/read.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { isNeonHost, openDatabase } from '../../lib/database/open.ts';
 import { nullIfMissing } from '../../lib/files.ts';
 import { createLog } from '../../lib/log.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { urlOfRunningServer } from '../database.ts';
+import { checkBackups } from './backups.ts';
 import { checkContent } from './database-content.ts';
 import { checkDrillLedger } from './drill-ledger.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
@@ -101,11 +103,22 @@ async function checkServer(
           ? fault
           : failed(`${name}: ${reason}`, 'correct DATABASE_URL, or start that database'),
     );
-    checks.push(...(await checkDrillLedger(db, checks)));
+    checks.push(...(await checkMigrated(subject, db, checks)));
     return found;
   } finally {
     await db.close();
   }
+}
+
+/** What can be checked only in a database that has all migrations. */
+async function checkMigrated(
+  subject: Subject,
+  db: Database,
+  checks: readonly Check[],
+): Promise<Check[]> {
+  if (!checks.some(({ name, status }) => name === 'migrations' && status === 'ok')) return [];
+  const found = await Promise.all([checkDrillLedger(db), checkBackups(subject, db)]);
+  return found.flat();
 }
 
 /** Checks the embedded database of a running server, else the one in DATA_DIR. Never creates one. */
@@ -166,7 +179,7 @@ async function openEmbedded(
     try {
       const { latency_ms } = await timed(() => ping(db));
       checks.push(...(await checkContent(subject, db)));
-      checks.push(...(await checkDrillLedger(db, checks)));
+      checks.push(...(await checkMigrated(subject, db, checks)));
       return ok(`embedded, in ${folder}`, { latency_ms });
     } finally {
       await db.close();

@@ -7,6 +7,7 @@ import { checkMail } from './mail.ts';
 import { checkRedis } from './redis.ts';
 import type { Check, Report } from './report.ts';
 import { checkServers } from './service-api.ts';
+import { checkSpool } from './spool.ts';
 import type { Subject } from './subject.ts';
 import { checkVariables } from './variables.ts';
 import { checkHeartbeat, checkStores } from './worker-config.ts';
@@ -17,7 +18,9 @@ export async function examine(subject: Subject): Promise<Report> {
   // Deployed functions have none of this.
   const ofMachine = isHosted
     ? []
-    : [checkGit, checkArchives, checkStores, checkHeartbeat].map((check) => check(subject));
+    : [checkGit, checkArchives, checkSpool, checkStores, checkHeartbeat].map((check) =>
+        check(subject),
+      );
   const [variables, redis, gateway, mail, servers, ...machine] = await Promise.all([
     checkVariables(subject),
     checkRedis(subject),

@@ -1,6 +1,9 @@
 import { within } from '../../lib/async.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Finding } from './report.ts';
+import { type Finding, failed } from './report.ts';
+
+/** How long one check may read from a database that answers. */
+export const READ_WITHIN_MS = 6_000;
 
 /** The message of an error, with that of its cause. */
 export function reasonOf(error: unknown): string {
@@ -17,13 +20,20 @@ export async function withinLimit(
   ms: number,
   clock: Clock,
   work: () => Promise<Finding>,
-  failed: (reason: string) => Finding,
+  describe: (reason: string) => Finding,
 ): Promise<Finding> {
   try {
     return await within(ms, work(), clock);
   } catch (error) {
-    return failed(reasonOf(error));
+    return describe(reasonOf(error));
   }
+}
+
+/** What a check found that could not read the database. Not knowing is not good. */
+export function unreadable(reason: string): Finding {
+  return failed(`cannot be read: ${reason}`, 'try again, and see the log of the database', {
+    effect: 'none',
+  });
 }
 
 /** The result of a call and its duration. */

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { isIncident } from './incidents.ts';
 import type { Check, Feature, Report } from './report.ts';
 
 type Style = Parameters<typeof styleText>[0];
@@ -71,6 +72,8 @@ function describeFeatures(features: readonly Feature[], paint: Paint): string[] 
 
 function describeOutcome({ ok, checks }: Report, paint: Paint): string {
   if (ok) return `  ${paint('green', 'Everything required works.')}`;
-  const names = checks.filter(({ status }) => status === 'failed').map(({ name }) => name);
+  const names = checks
+    .filter((check) => check.status === 'failed' && !isIncident(check))
+    .map(({ name, detail }) => (name === 'incidents' ? `${name} (${detail})` : name));
   return `  ${paint('red', `To fix: ${names.join(', ')}.`)}`;
 }

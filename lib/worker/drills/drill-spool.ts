@@ -29,7 +29,7 @@ export async function spoolDrill(
   runId: number | null,
 ): Promise<boolean> {
   const folder = await makeSpoolFolder(dataFolder);
-  if ((await listSpoolFolder(dataFolder, fileName)).length >= MAX_FILES) return false;
+  if ((await listDrillFiles(dataFolder)).length >= MAX_FILES) return false;
   const time = String(Date.parse(drill.startedAt)).padStart(15, '0');
   const path = join(folder, `drill-${time}-${randomUUID()}.json`);
   await writeFile(`${path}.new`, JSON.stringify({ format: 1, run_id: runId, drill }), {
@@ -41,10 +41,15 @@ export async function spoolDrill(
   return true;
 }
 
+/** The paths of the drills that wait, the oldest first. */
+export function listDrillFiles(dataFolder: string): Promise<string[]> {
+  return listSpoolFolder(dataFolder, fileName);
+}
+
 /** The repositories of the drills that wait, in lower case. */
 export async function listSpooledDrills(dataFolder: string): Promise<string[]> {
   const found: string[] = [];
-  for (const path of await listSpoolFolder(dataFolder, fileName)) {
+  for (const path of await listDrillFiles(dataFolder)) {
     const { drill } = (await read(path)) ?? {};
     if (drill !== undefined) found.push(drill.repository.toLowerCase());
   }
@@ -64,7 +69,7 @@ export interface DeliveredDrills {
  */
 export async function deliverDrills(db: Database, dataFolder: string): Promise<DeliveredDrills> {
   const result: DeliveredDrills = { delivered: 0, damaged: [] };
-  for (const path of await listSpoolFolder(dataFolder, fileName)) {
+  for (const path of await listDrillFiles(dataFolder)) {
     const found = await read(path);
     if (found === undefined) continue;
     if (found === null) result.damaged.push(basename(path));

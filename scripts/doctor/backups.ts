@@ -1,0 +1,12 @@
+import type { Database } from '../../lib/database/database.ts';
+import { checkHostLogins } from './host-logins.ts';
+import { checkIncidents } from './incidents.ts';
+import { checkLastRun } from './last-run.ts';
+import type { Check } from './report.ts';
+import type { Subject } from './subject.ts';
+
+/** Checks what the database knows of the backups, each part with its own time limit. */
+export async function checkBackups(subject: Subject, db: Database): Promise<Check[]> {
+  const all = [checkIncidents, checkLastRun, checkHostLogins].map((check) => check(subject, db));
+  return (await Promise.all(all)).flat();
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import type { Finding, Rule } from '../../lib/alerts/rules/rule.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { alertRuleVariables } from '../../lib/config/alerts/rules.ts';
+import { freshnessVariables } from '../../lib/config/freshness.ts';
+import type { Database } from '../../lib/database/database.ts';
+
+/** What rules of alerts are evaluated with. */
+export const ruleVariables = z.object({
+  ...alertRuleVariables.shape,
+  ...freshnessVariables.shape,
+});
+
+interface RuleDeps {
+  db: Database;
+  clock: Clock;
+  config: z.output<typeof ruleVariables>;
+}
+
+/**
+ * What a rule finds now, repositories left out. Whoever evaluates the rules may be gone, so that an incident is not open
+ * yet. Records nothing.
+ */
+export function findByRule(
+  rule: Rule,
+  { db, clock, config }: RuleDeps,
+): Promise<readonly Finding[]> {
+  return rule.find({ db, now: clock.now(), config, unwell: async () => [] });
+}
