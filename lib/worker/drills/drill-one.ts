@@ -116,6 +116,7 @@ async function tryOnce(
     await place.source.use({ repository, choice: 'newest', target }, prove);
     return { fault: null, found };
   } catch (error) {
+    if (error instanceof UnfitObject) found.version ??= error.version;
     const fault = describeFault(signal.aborted ? signal.reason : error);
     if (fault !== null) return { fault, found };
     if (signal.aborted) throw signal.reason;

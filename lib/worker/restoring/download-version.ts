@@ -1,7 +1,11 @@
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AppError } from '../../errors.ts';
-import { fetchArchive, sizeToFetch } from '../../stores/reading/fetch-archive.ts';
+import {
+  fetchArchive,
+  sizeToFetch,
+  type UnfetchedFile,
+} from '../../stores/reading/fetch-archive.ts';
 import type { StoredVersion } from '../../stores/reading/find-version.ts';
 import type { ObjectFaultKind } from '../../stores/reading/object-fault.ts';
 import type { StateReading } from '../../stores/reading/read-state.ts';
@@ -45,6 +49,7 @@ export async function downloadVersion(
     cleanText(
       `${count} missing or damaged in ${address}: ${nameSome(unfetched)}; another version may be whole (restore --at)`,
     ),
+    { version: version.entry?.version ?? null },
   );
 }
 
@@ -53,9 +58,9 @@ function worstOf(kinds: readonly ObjectFaultKind[]): ObjectFaultKind {
   return kinds.find((kind) => kind === 'damaged' || kind === 'missing') ?? kinds[0] ?? 'damaged';
 }
 
-/** A reader of the alert or the ledger has not seen the output. */
-function nameSome(files: readonly { name: string }[]): string {
-  const named = files.slice(0, MAX_NAMED).map(({ name }) => name);
+/** A reader of the alert or the ledger has not seen the output, and has to find the objects in the store. */
+function nameSome(files: readonly UnfetchedFile[]): string {
+  const named = files.slice(0, MAX_NAMED).map(({ name, fault }) => `${name} (${fault.key})`);
   const more = files.length - named.length;
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

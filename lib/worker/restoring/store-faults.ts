@@ -7,11 +7,18 @@ import { cleanText } from '../../text/clean-text.ts';
 /** An object of a store that is not fit to be restored from. */
 export class UnfitObject extends AppError {
   readonly kind: ObjectFaultKind;
+  /** The version that needs it, if that is known. */
+  readonly version: number | null;
 
   /** `isUsage`: whoever gave the command can fix it. */
-  constructor(kind: ObjectFaultKind, message: string, isUsage = false) {
+  constructor(
+    kind: ObjectFaultKind,
+    message: string,
+    { isUsage = false, version = null }: { isUsage?: boolean; version?: number | null } = {},
+  ) {
     super(isUsage ? 'BAD_REQUEST' : 'CONFLICT', message);
     this.kind = kind;
+    this.version = version;
   }
 }
 
@@ -37,7 +44,9 @@ export async function explained<Value>(work: () => Promise<Value>): Promise<Valu
     if (error instanceof ObjectFault) {
       const lacksIdentity = error.kind === 'locked' && error.cause === undefined;
       const hint = lacksIdentity ? '' : '; --at restores from older states';
-      throw new UnfitObject(error.kind, `${cleanText(error.message)}${hint}`, lacksIdentity);
+      throw new UnfitObject(error.kind, `${cleanText(error.message)}${hint}`, {
+        isUsage: lacksIdentity,
+      });
     }
     if (!isSystemError(error)) throw error;
     // Of the file system, such as a full disk.

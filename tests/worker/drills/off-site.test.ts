@@ -58,9 +58,13 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     expect({ code, stdout }).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(
-        /^FAILED: local\/app.* damaged in \S+: local__app\.\S+.*; another version may be whole/,
+        /^FAILED: local\/app, version 1 .* damaged in \S+: local__app\.\S+ \(\S+\).*; another version may be whole/,
       ),
     });
+    // Whoever has to move it away finds it.
+    const [, key] = / \((\S+)\)/.exec(stdout) ?? [];
+    expect(objects.map((object) => object.key)).toContain(key);
+    expect(await drills()).toMatchObject([{ outcome: 'failed', version: 1 }]);
     expect(stderr).not.toContain('is kept in');
     expect(await leftovers()).toEqual([]);
   });
