@@ -9,7 +9,7 @@ const open: Statement = {
   name: 'alert_anomaly',
   text: `SELECT ${jsonArray(`
     SELECT repo_full_name AS name, array_agg(DISTINCT kind) AS kinds, ${iso('min(seen_at)')} AS since,
-      sum(change_count)::int AS changes
+      sum(change_count)::int AS changes, min(version)::int AS version
     FROM (
       SELECT * FROM anomalies AS anomaly WHERE confirmed_at IS NULL
       ORDER BY anomaly.seen_at DESC, anomaly.id DESC LIMIT ${MAX_REPOSITORIES}
@@ -22,6 +22,8 @@ interface OpenAnomalies {
   kinds: AnomalyKind[];
   since: string;
   changes: number;
+  /** The first version that has a change; null if none has. */
+  version: number | null;
 }
 
 const words: Record<AnomalyKind, string> = {
@@ -44,13 +46,14 @@ export const anomaly: Rule = {
   severity: 'warning',
   when: 'An anomaly is not confirmed: a rewritten or deleted branch or tag, most refs gone, another default branch, a repository that shrank or was emptied, or many that are missing at once. An incident for the repositories, and one with the subject `missing`.',
   advice:
-    'Look at what changed on the page of the repository. If it was intended, confirm it there or with `npm run worker -- anomalies confirm`; if not, restore the version before.',
+    'Look at what changed on the page of the repository. If it was intended, confirm it there or with `npm run worker -- anomalies confirm OWNER/NAME`; if not, restore the version before it: `npm run worker -- restore OWNER/NAME --version N --to FOLDER`.',
   resolved: 'Every change is confirmed.',
   async find({ db }) {
     const [row] = await db.query<{ items: string }>(open);
     const found = JSON.parse(row?.items ?? '[]') as OpenAnomalies[];
-    const repositories = found.flatMap(({ name, kinds, since }) => {
-      const reason = kinds.map((kind) => words[kind] ?? kind).join(', ');
+    const repositories = found.flatMap(({ name, kinds, since, version }) => {
+      const what = kinds.map((kind) => words[kind] ?? kind).join(', ');
+      const reason = version === null ? what : `${what} (since version ${version})`;
       return name === null ? [] : [{ name, reason, since }];
     });
     const missing: Finding[] = found

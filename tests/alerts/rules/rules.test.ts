@@ -115,7 +115,7 @@ describe('anomaly', () => {
     await sql(
       database.db,
       `INSERT INTO anomalies (repo_full_name, run_id, version, kind, change_count, confirmed_at) VALUES
-         ('o/a', 1, 2, 'branches_rewritten', 1, NULL), ('o/a', 1, 2, 'shrunk', 1, NULL),
+         ('o/a', 1, 2, 'branches_rewritten', 1, NULL), ('o/a', 1, 3, 'shrunk', 1, NULL),
          ('o/b', 1, 2, 'tags_deleted', 1, now()), (NULL, 1, NULL, 'missing', 7, NULL)`,
     );
     expect(await opened()).toMatchObject([
@@ -126,6 +126,8 @@ describe('anomaly', () => {
       database.db,
       'SELECT reason FROM incident_repositories',
     );
-    expect(listed?.reason).toBe('branches were rewritten, it shrank to half or less');
+    expect(listed?.reason).toBe(
+      'branches were rewritten, it shrank to half or less (since version 2)',
+    );
   });
 });
