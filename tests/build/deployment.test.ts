@@ -65,7 +65,7 @@ describe('the output of a build', () => {
   it('has the page as files', async () => {
     const page = join(project.output, 'static/app');
     const html = await readFile(join(page, 'index.html'), 'utf8');
-    const [, script = ''] = /src="\/app\/(assets\/[^"]+)"/.exec(html) ?? [];
+    const [, script = ''] = /src="\/app\/(assets\/index-[^"]+)"/.exec(html) ?? [];
     expect(await readFile(join(page, script), 'utf8')).toContain('import(');
   });
 

@@ -1,4 +1,5 @@
 import { startLocalServer } from '../../scripts/local-server.ts';
+import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
 import { type BuiltPlatform, startBuiltPlatform } from '../support/built-platform.ts';
 import { chatEnvironment } from '../support/chat.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
@@ -55,6 +56,7 @@ export async function startTwoServers(output: string): Promise<TwoServers> {
     output,
     (url) => environment(0, url) as Record<string, string>,
   );
+  await buildPageWhenStale(() => undefined);
   const server = await startLocalServer({ ...environment(1, ''), PORT: '0' });
   return {
     built: { url: platform.url, database: databases[0], token: await logIn(platform.url) },
