@@ -96,6 +96,30 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     await page.locator('#first').waitFor({ state: 'detached' });
   });
 
+  it('is not covered by an answer that comes after its code', async () => {
+    const { open, page } = site;
+    const answerMayCome = Promise.withResolvers<void>();
+    await page.route('**/api/overview', async (route) => {
+      await answerMayCome.promise;
+      await route.continue();
+    });
+    await open('/app/');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    answerMayCome.resolve();
+    await state().getByText('The repository is backed up.').waitFor();
+    // It would cover what follows the sentence.
+    await page.getByText('Good repositories').click({ trial: true });
+    expect(await page.locator('#first').count()).toBe(0);
+  });
+
+  it('is not covered when the login cannot be checked', async () => {
+    const { open, page } = site;
+    await page.route('**/auth/me', (route) => route.fulfill({ status: 500, json: {} }));
+    await open('/app/');
+    await page.getByRole('alert').getByText('the server answered 500').waitFor();
+    expect(await page.locator('#first').count()).toBe(0);
+  });
+
   it('shows the overview after a login, whatever was asked before it', async () => {
     const { context, open, page } = site;
     await context.clearCookies();

@@ -65,7 +65,7 @@ describe('open incidents', () => {
       detail: expect.stringMatching(
         /^The last backup run failed, since 20\S+ \d\d:\d\d UTC: Run 1 failed: disk\[2J full of \S*$/,
       ),
-      next: expect.stringContaining('`npm run worker -- run`'),
+      next: expect.stringContaining('`npm run worker -- run …`'),
     });
     expect(JSON.stringify(report)).not.toContain(token);
     expect(lastLine(report)).toBe('To fix: incidents (1 open, 1 critical), last_run.');
@@ -187,7 +187,7 @@ describe('the login of the git host', () => {
     await seen(ago(clock, -3 * DAY_MS), null);
     expect((await examine()).of('git_host_logins')).toMatchObject({
       status: 'warning',
-      detail: expect.stringMatching(/^https:\/\/git\.example\.com: The token for .* expires 20/),
+      detail: expect.stringMatching(/^https:\/\/git\.example\.com: The login for .* expires 20/),
     });
   });
 });

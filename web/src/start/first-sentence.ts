@@ -1,10 +1,14 @@
 import type { Schemas } from '../api/client.ts';
 import { judge } from '../pages/verdict.ts';
 
-/** Shows how the backups are, where the overview will say it. `main.tsx` takes it away once that is drawn. */
+/**
+ * Shows how the backups are, where the overview will say it. `main.tsx` takes it away once that is drawn, so it must not
+ * come later than the first that is.
+ */
 export function showFirstSentence(overview: Schemas['Overview']): void {
-  // The overview says more then.
-  if (overview.repositories.total === 0) return;
+  const isDrawn = document.getElementById('root')?.hasChildNodes() ?? true;
+  // The overview says more of an installation without backups.
+  if (isDrawn || overview.repositories.total === 0) return;
   const { state, sentence } = judge(overview, Date.now());
   const cover = document.createElement('div');
   cover.id = 'first';
