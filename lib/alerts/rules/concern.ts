@@ -1,13 +1,20 @@
+import { formatMinute } from '../../text/format-minute.ts';
 import { countRepositories } from '../../text/units.ts';
 import type { ConcernedRepository, Finding } from './rule.ts';
 import type { Unwell } from './unwell.ts';
 
 /** Describes a repository that fails. */
-export function failing({ name, failures, failing_since, error }: Unwell): ConcernedRepository {
+export function failing(unwell: Unwell): ConcernedRepository {
+  const { name, state, failures, failing_since, last_good_at, error } = unwell;
   const times = failures > 1 ? `failed ${failures} times or more: ` : '';
+  // What one asks first when the source is gone.
+  const kept =
+    state === 'lost' && last_good_at !== null
+      ? `; its backup of ${formatMinute(last_good_at)} is kept`
+      : '';
   return {
     name,
-    reason: `${times}${error === '' ? 'no reason was recorded' : error}`,
+    reason: `${times}${error === '' ? 'no reason was recorded' : error}${kept}`,
     since: failing_since,
   };
 }

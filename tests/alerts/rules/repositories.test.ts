@@ -43,6 +43,14 @@ describe('repositories', () => {
     expect(await opened()).toMatchObject([
       { rule: 'repository_failing', repositories: ['o/gone', 'o/late'] },
     ]);
+    const reasons = await sql<{ reason: string }>(
+      database.db,
+      'SELECT reason FROM incident_repositories ORDER BY repository_name',
+    );
+    expect(reasons.map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(/; its backup of 20\S+ \S+ UTC is kept$/),
+      expect.not.stringContaining('is kept'),
+    ]);
   });
 
   it('that fail for the login or the destination are in the incident of that, and in no other', async () => {

@@ -22,7 +22,11 @@ export function RecordTable({
   children,
   ...table
 }: RecordTableProps) {
-  const scrolling = isReachable ? { viewportProps: { tabIndex: 0 } } : undefined;
+  // The bar is always there, as a sign that there is more.
+  const scrolling = {
+    type: 'auto' as const,
+    ...(isReachable ? { viewportProps: { tabIndex: 0 } } : {}),
+  };
   return (
     <Table.ScrollContainer minWidth={minWidth} scrollAreaProps={scrolling}>
       <Table verticalSpacing="sm" {...table}>
