@@ -112,6 +112,15 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     expect(await page.locator('#first').count()).toBe(0);
   });
 
+  it('leads on from an address that is none of its own', async () => {
+    const { open, page } = site;
+    await open('/app/repos/acme/api');
+    await page.getByRole('heading', { level: 1, name: 'Nothing here' }).waitFor();
+    await page.getByRole('link', { name: 'Go to the overview.' }).waitFor();
+    await page.getByRole('link', { name: 'Repositories' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Repositories' }).waitFor();
+  });
+
   it('is not covered when the login cannot be checked', async () => {
     const { open, page } = site;
     await page.route('**/auth/me', (route) => route.fulfill({ status: 500, json: {} }));

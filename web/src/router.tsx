@@ -16,6 +16,7 @@ import type { LogFilter } from './pages/log-filter.ts';
 import { OverviewPage } from './pages/overview.tsx';
 import { Empty } from './parts/empty.tsx';
 import { Failure } from './parts/loading.tsx';
+import { Page } from './parts/page.tsx';
 
 const rootRoute = createRootRouteWithContext<{ queries: QueryClient }>()({
   component: Outlet,
@@ -23,9 +24,13 @@ const rootRoute = createRootRouteWithContext<{ queries: QueryClient }>()({
     <Failure error={error instanceof Error ? error : new Error(String(error))} />
   ),
   notFoundComponent: () => (
-    <Empty title="Nothing here">
-      There is no such page. <Link to="/">Go to the overview.</Link>
-    </Empty>
+    <Shell>
+      <Page title="Nothing here">
+        <Empty title="There is no such page">
+          <Link to="/">Go to the overview.</Link>
+        </Empty>
+      </Page>
+    </Shell>
   ),
 });
 

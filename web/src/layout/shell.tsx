@@ -1,7 +1,7 @@
 import { Anchor, AppShell, Burger, Group, Text } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Link, Outlet } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { usePainted } from '../parts/use-painted.ts';
 import { Hints } from './hints.tsx';
 
@@ -12,8 +12,8 @@ const Navigation = lazy(() => import('./navigation.tsx'));
 const Notices = lazy(() => import('./notices.tsx'));
 const Palette = lazy(() => import('./palette.tsx'));
 
-/** What every page but the login has around it. */
-export function Shell() {
+/** What every page but the login has around it. Without children it shows the page of the address. */
+export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
   const [isOpen, menu] = useDisclosure();
   const isPainted = usePainted();
   const [isPaletteWanted, palette] = useDisclosure();
@@ -68,9 +68,7 @@ export function Shell() {
           </Suspense>
         )}
       </AppShell.Navbar>
-      <AppShell.Main>
-        <Outlet />
-      </AppShell.Main>
+      <AppShell.Main>{children}</AppShell.Main>
       <Hints />
       {isPainted && (
         <Suspense>
