@@ -26,11 +26,9 @@ const badge = z
   .object({
     schemaVersion: z.literal(1),
     label: z.string(),
-    message: z
-      .string()
-      .meta({
-        description: 'The state, the age of the last proof, and the number of open incidents.',
-      }),
+    message: z.string().meta({
+      description: 'The state, the age of the last proof, and the number of open incidents.',
+    }),
     color: z.enum(Object.keys(badgeColors)),
   })
   .meta({ id: 'ShieldsBadge', description: 'As the endpoint badge of shields.io takes it.' });

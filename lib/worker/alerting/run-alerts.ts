@@ -74,7 +74,10 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
 
   async function ended(db: Database, report: RunReport): Promise<void> {
     if (report.status === 'refused' || report.status === 'left' || signal.aborted) return;
-    if (report.isSpooled) return databaseAway('it did not answer: the run went on, and its results wait on this machine');
+    if (report.isSpooled)
+      return databaseAway(
+        'it did not answer: the run went on, and its results wait on this machine',
+      );
     try {
       await noteDatabaseBack(db, outage);
       await noteWhatItLearnt(db, report);
