@@ -4,31 +4,22 @@ import type { Finding as Found } from '../../lib/alerts/rules/rule.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { cleanText } from '../../lib/text/clean-text.ts';
 import { joinFirst } from './join-first.ts';
-import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
 import { type Check, failed, ok, toCheck, warning } from './report.ts';
-import { findByRule, ruleVariables } from './rules.ts';
-import { type Subject, withConfig } from './subject.ts';
+import { checkWithRules, findByRule } from './rules.ts';
+import type { Subject } from './subject.ts';
 
 /** Checks what runs learnt of their logins to git hosts. Asks no git host. */
 export async function checkHostLogins(subject: Subject, db: Database): Promise<Check> {
-  const { clock } = subject;
-  const found = await withConfig(ruleVariables, subject, (config) =>
-    withinLimit(
-      READ_WITHIN_MS,
-      clock,
-      async () => {
-        const [refused, ending] = await Promise.all([
-          findByRule(loginExpired, { db, clock, config }),
-          findByRule(loginExpiring, { db, clock, config }),
-        ]);
-        const detail = joinFirst([...refused, ...ending].map(describe));
-        if (refused.length > 0) return failed(detail, loginExpired.advice, { effect: 'none' });
-        if (ending.length > 0) return warning(detail, loginExpiring.advice);
-        return ok('of those that runs used, none is refused or ends soon');
-      },
-      unreadable,
-    ),
-  );
+  const found = await checkWithRules(subject, db, async (deps) => {
+    const [refused, ending] = await Promise.all([
+      findByRule(loginExpired, deps),
+      findByRule(loginExpiring, deps),
+    ]);
+    const detail = joinFirst([...refused, ...ending].map(describe));
+    if (refused.length > 0) return failed(detail, loginExpired.advice, { effect: 'none' });
+    if (ending.length > 0) return warning(detail, loginExpiring.advice);
+    return ok('of those that runs used, none is refused or ends soon');
+  });
   return toCheck('git_host_logins', found);
 }
 

@@ -8,10 +8,10 @@ import { listRuns } from '../../lib/records/runs/runs.ts';
 import { cleanText } from '../../lib/text/clean-text.ts';
 import { formatMinute } from '../../lib/text/format-minute.ts';
 import { countRepositories } from '../../lib/text/units.ts';
-import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
+import { READ_WITHIN_MS } from './measuring.ts';
 import { type Check, failed, off, ok, toCheck, warning } from './report.ts';
-import { findByRule, ruleVariables } from './rules.ts';
-import { type Subject, withConfig } from './subject.ts';
+import { checkWithRules, findByRule } from './rules.ts';
+import type { Subject } from './subject.ts';
 
 /** Enough to find the last one that ended behind those that were stopped. */
 const MAX_RUNS = 10;
@@ -26,46 +26,39 @@ type Run = z.output<typeof runs>[number];
 
 /** Checks how the last run ended, and whether the next one is due. One that was stopped says nothing of the backups. */
 export async function checkLastRun(subject: Subject, db: Database): Promise<Check> {
-  const { clock } = subject;
-  const found = await withConfig(ruleVariables, subject, (config) =>
-    withinLimit(
-      READ_WITHIN_MS,
-      clock,
-      async () => {
-        const judging = judgingNow({ clock, config });
-        const [{ items }, { expected_at }, broken, missed] = await Promise.all([
-          listRuns(db, { page: 1, limit: MAX_RUNS }),
-          readMetricsOfRuns(db, judging, READ_WITHIN_MS),
-          findByRule(runFailed, { db, clock, config }),
-          findByRule(runMissed, { db, clock, config }),
-        ]);
-        const newest = runs.parse(JSON.parse(items));
-        const ended = newest.filter(({ status }) => status !== 'running');
-        const last = ended.find(({ is_stopped }) => !is_stopped) ?? ended[0];
-        const detail = [
-          ...(last === undefined ? [] : [describe(last)]),
-          ...newest
-            .filter(({ status }) => status === 'running')
-            .slice(0, 1)
-            .map(describe),
-          ...(missed[0] === undefined
-            ? describeNext(expected_at, clock.now())
-            : [cleanText(missed[0].summary, 300)]),
-        ].join('; ');
-        if (broken.length > 0) return failed(detail, runFailed.advice, { effect: 'none' });
-        if (missed.length > 0) return failed(detail, runMissed.advice, { effect: 'none' });
-        if (last === undefined) {
-          if (newest.length > 0) return ok(detail);
-          return off('there was none yet', 'npm run worker -- run', { effect: 'none' });
-        }
-        if (last.status === 'failed' || last.failed > 0) {
-          return warning(detail, 'the page of the run says what failed, and what to do');
-        }
-        return ok(detail);
-      },
-      unreadable,
-    ),
-  );
+  const found = await checkWithRules(subject, db, async (deps) => {
+    const { clock } = deps;
+    const judging = judgingNow(deps);
+    const [{ items }, { expected_at }, broken, missed] = await Promise.all([
+      listRuns(db, { page: 1, limit: MAX_RUNS }),
+      readMetricsOfRuns(db, judging, READ_WITHIN_MS),
+      findByRule(runFailed, deps),
+      findByRule(runMissed, deps),
+    ]);
+    const newest = runs.parse(JSON.parse(items));
+    const ended = newest.filter(({ status }) => status !== 'running');
+    const last = ended.find(({ is_stopped }) => !is_stopped) ?? ended[0];
+    const detail = [
+      ...(last === undefined ? [] : [describe(last)]),
+      ...newest
+        .filter(({ status }) => status === 'running')
+        .slice(0, 1)
+        .map(describe),
+      ...(missed[0] === undefined
+        ? describeNext(expected_at, clock.now())
+        : [cleanText(missed[0].summary, 300)]),
+    ].join('; ');
+    if (broken.length > 0) return failed(detail, runFailed.advice, { effect: 'none' });
+    if (missed.length > 0) return failed(detail, runMissed.advice, { effect: 'none' });
+    if (last === undefined) {
+      if (newest.length > 0) return ok(detail);
+      return off('there was none yet', 'npm run worker -- run', { effect: 'none' });
+    }
+    if (last.status === 'failed' || last.failed > 0) {
+      return warning(detail, 'the page of the run says what failed, and what to do');
+    }
+    return ok(detail);
+  });
   return toCheck('last_run', found);
 }
 

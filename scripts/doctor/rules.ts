@@ -4,9 +4,12 @@ import type { Clock } from '../../lib/clock.ts';
 import { alertRuleVariables } from '../../lib/config/alerts/rules.ts';
 import { freshnessVariables } from '../../lib/config/freshness.ts';
 import type { Database } from '../../lib/database/database.ts';
+import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
+import type { Finding as Result } from './report.ts';
+import { type Subject, withConfig } from './subject.ts';
 
 /** What rules of alerts are evaluated with. */
-export const ruleVariables = z.object({
+const ruleVariables = z.object({
   ...alertRuleVariables.shape,
   ...freshnessVariables.shape,
 });
@@ -15,6 +18,18 @@ interface RuleDeps {
   db: Database;
   clock: Clock;
   config: z.output<typeof ruleVariables>;
+}
+
+/** Checks with the variables of rules, within the limit for reading the database. */
+export function checkWithRules(
+  subject: Subject,
+  db: Database,
+  check: (deps: RuleDeps) => Promise<Result>,
+): Promise<Result> {
+  const { clock } = subject;
+  return withConfig(ruleVariables, subject, (config) =>
+    withinLimit(READ_WITHIN_MS, clock, () => check({ db, clock, config }), unreadable),
+  );
 }
 
 /**
