@@ -299,6 +299,14 @@ describe.skipIf(!hasRedisServer)('a server without a disk (skipped without redis
     expect(await redis.send(['EXISTS', 'backup:database-away-lock'])).toBe(0);
   });
 
+  it('tells it once when several of its instances sweep at the same moment', async () => {
+    const instances = [1, 2, 3].map(() => depsWith(redis.environment));
+    for (const minutes of [55, 10]) {
+      await Promise.all(instances.map((deps) => sweepAfter(minutes, down, deps)));
+    }
+    expect(receiver.titles()).toEqual([TITLE]);
+  });
+
   it('tells nothing while Redis is away too', async () => {
     redis.mode = 'fail';
     const deps = depsWith(redis.environment);

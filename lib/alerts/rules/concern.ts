@@ -7,14 +7,14 @@ import type { Unwell } from './unwell.ts';
 export function failing(unwell: Unwell): ConcernedRepository {
   const { name, state, failures, failing_since, last_good_at, error } = unwell;
   const times = failures > 1 ? `failed ${failures} times or more: ` : '';
-  // What one asks first when the source is gone.
-  const kept =
+  // What one asks first when the source is gone: is there a copy?
+  const copy =
     state === 'lost' && last_good_at !== null
-      ? `; its backup of ${formatMinute(last_good_at)} is kept`
+      ? `; its last good backup is of ${formatMinute(last_good_at)}`
       : '';
   return {
     name,
-    reason: `${times}${error === '' ? 'no reason was recorded' : error}${kept}`,
+    reason: `${times}${error === '' ? 'no reason was recorded' : error}${copy}`,
     since: failing_since,
   };
 }

@@ -48,8 +48,8 @@ describe('repositories', () => {
       'SELECT reason FROM incident_repositories ORDER BY repository_name',
     );
     expect(reasons.map(({ reason }) => reason)).toEqual([
-      expect.stringMatching(/; its backup of 20\S+ \S+ UTC is kept$/),
-      expect.not.stringContaining('is kept'),
+      expect.stringMatching(/; its last good backup is of 20\S+ \S+ UTC$/),
+      expect.not.stringContaining('last good backup'),
     ]);
   });
 
