@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
@@ -14,6 +14,7 @@ import {
 } from '../../lib/archives/manifest.ts';
 import type { Increment, VersionEntry } from '../../lib/archives/note.ts';
 import { type ArchiveFolder, createArchiveFolder, sha256 } from './archives.ts';
+import { copyFolder } from './folders.ts';
 import type { TestRepository } from './git.ts';
 import { latest } from './hooks.ts';
 
@@ -206,8 +207,7 @@ export function useChain(name: string, fill: (made: ChainedApp) => Promise<void>
   beforeEach(async () => {
     const archives = await createArchiveFolder();
     for (const part of ['root', 'outside'] as const) {
-      const options = { recursive: true, preserveTimestamps: true };
-      await cp(first.archives[part], archives[part], options);
+      await copyFolder(first.archives[part], archives[part]);
     }
     const app = await archives.repository('app');
     current = { archives, app, chain: first.chain.continueIn(archives.root, app) };

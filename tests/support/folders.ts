@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+
+const execute = promisify(execFile);
 
 /** The path of a folder that each test finds empty. */
 export function useTemporaryFolder(): string {
@@ -25,6 +29,15 @@ export async function temporaryFolder(): Promise<{ path: string; remove(): Promi
   const path = newPath();
   await make(path);
   return { path, remove: () => remove(path) };
+}
+
+/**
+ * Copies what is in a folder, which may exist, with exact times: Node's `cp` rounds them, and a note of an archive
+ * names the millisecond.
+ */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  await execute('cp', ['-a', `${from}/.`, to]);
 }
 
 const newPath = () => join(tmpdir(), `test-${randomUUID().slice(0, 8)}`);

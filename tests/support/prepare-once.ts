@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { cp, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestDatabase } from './databases.ts';
-import { useSharedFolder } from './folders.ts';
+import { copyFolder, useSharedFolder } from './folders.ts';
 import { backupTables, sql } from './records.ts';
 
 /** What steps have left, to be put back. */
@@ -82,9 +82,6 @@ async function putBack(
 
 const ids =
   "SELECT sequencename AS name, last_value AS last FROM pg_sequences WHERE schemaname = 'public'";
-
-const copyFolder = (from: string, to: string) =>
-  cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
 
 function forEachTable(db: TestDatabase['db'], statement: string) {
   const names = backupTables.map((name) => `'${name}'`).join(', ');
