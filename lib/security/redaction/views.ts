@@ -12,7 +12,8 @@ export interface View {
 const terminalCode = String.raw`(?:\u001b|\\u001[bB]|\\x1[bB]|\\033|\\e)(?:\[[\d;:?]{0,30}[A-Za-z]|\][^\u0007\u001b\\\n]{0,256}(?:\u0007|\u001b\\|\\u0007)?|[()][A-Z\d])|\u009b[\d;:?]{0,30}[A-Za-z]|\[\d{1,3}(?:;\d{1,3}){0,4}m`;
 /** Invisible characters: controls except white space, and those that Unicode calls default ignorable. */
 const invisible = String.raw`[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\p{Default_Ignorable_Code_Point}\p{Cf}]`;
-const hidden = new RegExp(`${terminalCode}|${invisible}`, 'gu');
+/** A run of them is one match: a file may consist of nothing else. */
+const hidden = new RegExp(`(?:${terminalCode}|${invisible})+`, 'gu');
 /** A fast check that rules out nearly every text. */
 const mayHide = new RegExp(String.raw`${invisible}|\[\d{1,3}[;m]|\\(?:u001|x1|033|e)`, 'u');
 
