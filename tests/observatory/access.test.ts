@@ -16,7 +16,7 @@ import {
 import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 
-// Every route of the observatory, walked through by the same suite.
+// Authentication and input checks of every route, all by the same tests.
 
 const routes = observatoryEndpoints.map(({ route }) => route);
 const guarded = routes.filter(({ access }) => access === 'user');
@@ -32,27 +32,27 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([down.close(), database.close()]));
 
-/** A token that is nobody's, by what is wrong with it. */
+/** Tokens that belong to nobody, each with what is wrong with it. */
 const wrongTokens: [string, (client: ObservatoryClient) => Promise<string | null>][] = [
   ['no token', async () => null],
-  ['a text that is no token', async () => 'nonsense'],
+  ['text that is not a token', async () => 'nonsense'],
   ['the internal secret', async () => TEST_SECRET],
-  ['a token of another key', (client) => sign(client, { secret: 'x'.repeat(40) })],
+  ['a token signed with another key', (client) => sign(client, { secret: 'x'.repeat(40) })],
   ['an expired token', (client) => sign(client, { claims: { exp: seconds(client) - 1 } })],
   ['a token without exp', (client) => sign(client, { claims: { exp: undefined } })],
   ['a token without iss', (client) => sign(client, { claims: { iss: undefined } })],
-  ['a token of another issuer', (client) => sign(client, { claims: { iss: 'other' } })],
+  ['a token from another issuer', (client) => sign(client, { claims: { iss: 'other' } })],
   ['a token without aud', (client) => sign(client, { claims: { aud: undefined } })],
   ['a token for another audience', (client) => sign(client, { claims: { aud: 'other' } })],
   ['a token without sub', (client) => sign(client, { claims: { sub: undefined } })],
-  ['a token whose sub is no text', (client) => sign(client, { claims: { sub: 5 } })],
+  ['a token with a numeric sub', (client) => sign(client, { claims: { sub: 5 } })],
   [
     'a token that is not valid yet',
     (client) => sign(client, { claims: { nbf: seconds(client) + 60 } }),
   ],
-  ['a token of HS512', (client) => sign(client, { algorithm: 'HS512' })],
-  ['a token of alg none', async (client) => unsigned(client)],
-  ['a token of a user who is unknown', (client) => client.signToken('nobody')],
+  ['a token signed with HS512', (client) => sign(client, { algorithm: 'HS512' })],
+  ['a token with alg none', async (client) => unsigned(client)],
+  ['a token of an unknown user', (client) => client.signToken('nobody')],
 ];
 
 function sign(client: ObservatoryClient, changes: TokenChanges) {
@@ -84,7 +84,7 @@ describe.each(named(guarded))('%s', (_name, route) => {
     );
   });
 
-  it('also works with the prefix', async () => {
+  it('also works with the /observatory prefix', async () => {
     const client = createObservatoryClient({ db: database.db });
     const path = `/observatory${pathOf(route)}`;
     const answer = await client.send(route.method.toUpperCase(), path, { token: null });
@@ -100,7 +100,7 @@ describe.each(named(guarded))('%s', (_name, route) => {
     expect(body).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
   });
 
-  it('answers 503 without details of the driver when the user cannot be checked', async () => {
+  it('answers 503 without driver details when the user cannot be checked', async () => {
     const client = createObservatoryClient({ db: down });
     const token = await client.signToken('grace');
     const answer = await client.send(route.method.toUpperCase(), pathOf(route), { token });
@@ -116,10 +116,10 @@ describe.each(named(guarded.filter(({ body }) => body?.encoding === 'json')))(
   (_name, route) => {
     it.each([
       ['text that is not JSON', '{', 'application/json'],
-      ['JSON that is no object', '[1]', 'application/json'],
+      ['JSON that is not an object', '[1]', 'application/json'],
       ['a NUL character', '{"session_name":"\\u0000","query":"\\u0000"}', 'application/json'],
       ['a form', 'a=b', 'application/x-www-form-urlencoded'],
-    ])('answers 400 to %s and says where', async (_case, body, type) => {
+    ])('answers 400 to %s and names the field', async (_case, body, type) => {
       const client = createObservatoryClient({ db: database.db });
       const token = await client.signToken(ADA.username);
       const request = { token, text: body, headers: { 'Content-Type': type } };
@@ -136,14 +136,14 @@ it.each([
   ['a NUL in its sub and a login', { sub: 'gr\0ce', cred: 'x' }],
   ['an iat before all time', { sub: 'grace', iat: -1e300 }],
   ['an iat after all time', { sub: 'grace', iat: 1e300 }],
-])('a token with %s, which the database cannot store, is 401', async (_case, claims) => {
+])('rejects a token with %s, which the database cannot store, with 401', async (_case, claims) => {
   const client = createObservatoryClient({ db: database.db });
   const token = await sign(client, { claims });
   expect((await client.get('/auth/me', { token })).status).toBe(401);
 });
 
-describe('a user of the table', () => {
-  it('is admitted until removed, and a new user with the name does not revive the old token', async () => {
+describe('a user in the table', () => {
+  it('is admitted until removed, and a new user of that name does not revive the old token', async () => {
     const client = createObservatoryClient({ db: database.db });
     await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
     await sql(database.db, `UPDATE users SET created_at = '2026-03-04T05:00:00Z'`);
@@ -161,7 +161,7 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
   });
 
-  it('loses every token of a login when the name is given to somebody else', async () => {
+  it('loses every token of a login when somebody else gets the name', async () => {
     const client = createObservatoryClient({ db: database.db });
     const password = 'the password of barbara';
     await addUser(database.db, 'barbara', await hashPassword(password, QUICK_COST));
@@ -172,7 +172,7 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token })).status).toBe(401);
   });
 
-  it('loses every token of a login when AUTH_USERNAME uses the name', async () => {
+  it('loses every token of a login when AUTH_USERNAME takes the name', async () => {
     const client = createObservatoryClient({ db: database.db });
     await addUser(database.db, 'tony', await hashPassword('the password of tony', QUICK_COST));
     const { access_token: token } = (await client.login('tony', 'the password of tony')).body;
@@ -194,7 +194,7 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
   });
 
-  it('may have a token without a time of issue', async () => {
+  it('may have a token without an issue time', async () => {
     const client = createObservatoryClient({ db: database.db });
     await addUser(database.db, 'linus', await hashPassword('the password of linus', QUICK_COST));
     const token = await client.signToken('linus', { claims: { iat: undefined } });
@@ -202,7 +202,7 @@ describe('a user of the table', () => {
   });
 });
 
-it('answers 401 for an unknown path without a token, 404 with one', async () => {
+it('the observatory answers 401 to an unknown path without a token, and 404 with one', async () => {
   const client = createObservatoryClient({ db: database.db });
   for (const path of ['/observatory/nope', '/sessions/a/b/c', '/observatory/observatory/auth/me']) {
     expect((await client.get(path, { token: null })).status).toBe(401);
@@ -210,14 +210,14 @@ it('answers 401 for an unknown path without a token, 404 with one', async () => 
   }
 });
 
-it('answers 405 with the allowed methods', async () => {
+it('the observatory answers 405 with the allowed methods', async () => {
   const client = createObservatoryClient({ db: database.db });
   const answer = await client.send('PUT', '/sessions');
   expect(answer.status).toBe(405);
   expect(answer.headers.get('allow')).toBe('GET, HEAD, POST');
 });
 
-it('limits requests by client address before it checks the token, except /observatory/ready', async () => {
+it('the observatory limits requests by client address before it checks the token, except /observatory/ready', async () => {
   const client = createObservatoryClient({ db: down });
   for (let n = 0; n < 100; n += 1) await client.get('/observatory/nope', { token: null });
   const answer = await client.get('/auth/me', { token: null });
@@ -227,7 +227,7 @@ it('limits requests by client address before it checks the token, except /observ
   expect((await client.get('/observatory/ready')).status).toBe(503);
 });
 
-it('answers 413 to a body above 1 MiB', async () => {
+it('the observatory answers 413 to a body above 1 MiB', async () => {
   const client = createObservatoryClient({ db: down });
   const { status, body } = await client.post('/sessions', { session_name: 'x'.repeat(2 ** 20) });
   expect(status).toBe(413);

@@ -12,7 +12,7 @@ import {
   startScriptedServer,
 } from '../support/scripted-server.ts';
 
-// Ada is AUTH_USERNAME, grace is in the table.
+// Ada is AUTH_USERNAME; grace is in the table.
 
 const database = useDatabase();
 let server: ScriptedServer;
@@ -38,7 +38,7 @@ function expectNoSecret(text: string): void {
   for (const secret of SECRETS) expect(text).not.toContain(secret);
 }
 
-describe('the channels', () => {
+describe('the alert channels', () => {
   it('are listed without their addresses', async () => {
     expect((await add('at night')).status).toBe(201);
     const { text, body } = await client.get('/alert-channels');
@@ -60,7 +60,7 @@ describe('the channels', () => {
     expectNoSecret(text);
   });
 
-  it('say what they lack', async () => {
+  it('report what they lack', async () => {
     await add('one');
     const ALERT_CHANNELS = 'mailto:ops@example.com';
     const without = clientWith({ CREDENTIALS_ENCRYPTION_KEY: undefined, ALERT_CHANNELS });
@@ -77,7 +77,7 @@ describe('the channels', () => {
     expect(codeOf(attempt)).toEqual([503, 'CREDENTIAL_STORAGE_UNAVAILABLE']);
   });
 
-  it('are removed, but not those of ALERT_CHANNELS', async () => {
+  it('can be removed, except those of ALERT_CHANNELS', async () => {
     await add('one');
     expect((await client.send('DELETE', '/alert-channels/one')).status).toBe(200);
     expect(codeOf(await client.send('DELETE', '/alert-channels/one'))).toEqual([404, 'NOT_FOUND']);
@@ -88,14 +88,14 @@ describe('the channels', () => {
   it.each([
     ['a name that is taken', 'OPS', undefined, 409],
     ['no name', '', undefined, 400],
-    ['a name of a space', ' ', undefined, 400],
+    ['a blank name', ' ', undefined, 400],
     ['a name with other characters', 'a/b', undefined, 400],
     ['a long name', 'x'.repeat(41), undefined, 400],
     ['no address', 'one', '', 400],
-    ['an address that is none', 'one', 'hunter2', 400],
-    ['an address of the metadata of a cloud', 'one', 'ntfy+http://169.254.169.254/x', 400],
+    ['an invalid address', 'one', 'hunter2', 400],
+    ["the address of a cloud's metadata", 'one', 'ntfy+http://169.254.169.254/x', 400],
     ['a mail address that is not in SMTP_TO', 'one', 'mailto:hunter2@example.com', 400],
-  ])('are not added with %s', async (_fault, name, given, status) => {
+  ])('reject %s', async (_fault, name, given, status) => {
     const address = given ?? addressesAt(server).gotify;
     const refused = await client.post('/alert-channels', { name, address });
     expect(refused.status).toBe(status);
@@ -119,14 +119,14 @@ describe('a test message', () => {
     expect(server.received[0]?.body).toContain(`through the channel ${name}`);
   });
 
-  it('has a link to the page, as alerts have', async () => {
+  it('links to the page, as alerts do', async () => {
     const PUBLIC_URL = 'https://backups.example.com/base';
     client = clientWith({ ALERT_CHANNELS: `ops=${addressesAt(server).gotify}`, PUBLIC_URL });
     await tryOut('ops');
     expect(server.received[0]?.body).toContain(`"${PUBLIC_URL}/app/incidents"`);
   });
 
-  it('says why it was not sent, without what the server answered', async () => {
+  it("says why it was not sent, without the server's answer", async () => {
     await add('one');
     answer = { status: 404, body: { message: 'the inner life of another server' } };
     const { text, body } = await tryOut('one');
@@ -142,12 +142,12 @@ describe('a test message', () => {
     expect(body.data.reason).toBe('gotify did not answer within 10 seconds');
   });
 
-  it('needs a channel', async () => {
+  it('needs an existing channel', async () => {
     expect(codeOf(await tryOut('none'))).toEqual([404, 'NOT_FOUND']);
   });
 });
 
-it('others may neither see nor change channels, whichever they name', async () => {
+it('users other than AUTH_USERNAME may neither see nor change channels, whether or not they exist', async () => {
   await sql(database.db, 'DELETE FROM users');
   await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
   const { body } = await client.login('grace', 'the password of grace');

@@ -75,7 +75,7 @@ describe('POST /auth/session', () => {
     expect((await logIn(client)).body.error.code).toBe('LOGIN_LOCKED');
   });
 
-  it.each(['cross-site', 'same-site'])('refuses a page that is %s', async (site) => {
+  it.each(['cross-site', 'same-site'])('rejects a %s page', async (site) => {
     const answer = await logIn(createClient(), ADA, { 'Sec-Fetch-Site': site });
     expect(answer.status).toBe(403);
   });
@@ -94,7 +94,7 @@ describe('a login code', () => {
     expect((await logIn(client, { code })).status).toBe(401);
   });
 
-  it('is no longer good after 10 minutes', async () => {
+  it('expires after 10 minutes', async () => {
     const codes = new LoginCodes(clock);
     const code = codes.issue(ADA.username);
     clock.advance(10 * 60_000);
@@ -109,13 +109,13 @@ describe('a login code', () => {
     expect((await logIn(client)).status).toBe(200);
   });
 
-  it('is refused where none is issued', async () => {
+  it('is rejected where none is issued', async () => {
     expect((await logIn(createClient(), { code: 'x' })).status).toBe(401);
   });
 });
 
 describe('DELETE /auth/session', () => {
-  it('ends the session, so that a copy of the cookie is worth nothing', async () => {
+  it('ends the session, so that a copy of the cookie is worthless', async () => {
     const client = createClient();
     const [cookie, another] = [cookieOf(await logIn(client)), cookieOf(await logIn(client))];
     const answer = await client.send('DELETE', '/auth/session', as(cookie));
@@ -140,8 +140,8 @@ describe('DELETE /auth/session', () => {
   });
 });
 
-describe('a session', () => {
-  it('ends with a new password', async () => {
+describe('a browser session', () => {
+  it('ends when the password changes', async () => {
     const grace = { username: 'grace', password: 'the first password' };
     await addUser(database.db, grace.username, await hashPassword(grace.password));
     const client = createClient();
@@ -167,7 +167,7 @@ describe('a session', () => {
     expect(await add({ Host: 'nas:8080', Origin: 'app://editor' })).toBe(403);
   });
 
-  it('asks the chat by GET from a page of the same origin only', async () => {
+  it('allows GET requests to the chat only from a page of the same origin', async () => {
     const client = createClient();
     const cookie = cookieOf(await logIn(client));
     const ask = async (headers: Record<string, string>) =>
@@ -177,14 +177,14 @@ describe('a session', () => {
     expect(await ask(ofPage)).not.toBe(403);
   });
 
-  it('does not count for a page of another port', async () => {
+  it('is not accepted from a page on another port', async () => {
     const client = createClient();
     const cookie = cookieOf(await logIn(client));
     const answer = await client.get('/sessions', as(cookie, { 'Sec-Fetch-Site': 'same-site' }));
     expect(answer.status).toBe(401);
   });
 
-  it('may read without that word of the browser', async () => {
+  it('may read without the Sec-Fetch-Site header', async () => {
     const client = createClient();
     const cookie = cookieOf(await logIn(client));
     expect((await client.get('/sessions', as(cookie, {}))).status).toBe(200);

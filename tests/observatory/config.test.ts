@@ -39,7 +39,7 @@ const on = { enabled: true, reason: null };
 const off = (reason: string) => ({ enabled: false, reason });
 
 describe('GET /observatory/config', () => {
-  it('says why nothing is on where nothing is configured', async () => {
+  it('says why every feature is off where nothing is configured', async () => {
     const found = await read(nothing);
     expect(found).toMatchObject({
       features: {
@@ -106,7 +106,7 @@ describe('GET /observatory/config', () => {
       off('GATEWAY_ALLOW_SERVER_KEYS is false'),
     ],
     [{}, on, off('GATEWAY_API_KEYS not set')],
-  ])('tells whether a chat needs a key of one’s own, %#', async (environment, chat, without) => {
+  ])("says whether a chat needs the user's own key, %#", async (environment, chat, without) => {
     const { features } = await read(environment);
     expect(features).toMatchObject({ chat, chat_without_own_key: without });
   });
@@ -116,7 +116,7 @@ describe('GET /observatory/config', () => {
     expect(features.mail).toEqual(off('SMTP_TO not set'));
   });
 
-  it('has similarity search once an embedding model is active', async () => {
+  it('enables similarity search once an embedding model is active', async () => {
     expect((await read({})).features.search_semantic).toEqual({
       enabled: false,
       reason: expect.any(String),
@@ -138,17 +138,17 @@ describe('GET /observatory/config', () => {
   });
 });
 
-describe('a token of the MCP server', () => {
+describe('hasMcpToken', () => {
   it.each([
     [{ MCP_AUTH_TOKEN: 'x'.repeat(32) }, true],
     [{ MCP_AUTH_TOKEN: 'x'.repeat(31) }, false],
     [{ MCP_AUTH_TOKEN: '' }, false],
     [{}, false],
-  ])('of %j counts: %s', (environment, expected) => {
+  ])('judges %j: %s', (environment, expected) => {
     expect(hasMcpToken(environment)).toBe(expected);
   });
 
-  it('is known to the deployed function', async () => {
+  it('sets has_token in the deployed function', async () => {
     const environment = {
       ...observatoryEnvironment,
       DATABASE_URL: database.url,

@@ -19,9 +19,9 @@ beforeAll(async () => {
   client = createObservatoryClient({ db: database.db });
 });
 
-describe('requests', () => {
+describe('the embeddings endpoints', () => {
   it.each([...actions, ['/embeddings/status', undefined] as const])(
-    '%s needs a token, with and without the prefix',
+    'require a token for %s, with and without the prefix',
     async (path, body) => {
       const method = path.endsWith('status') ? 'GET' : 'POST';
       for (const prefix of ['', '/observatory']) {
@@ -44,13 +44,13 @@ describe('requests', () => {
     ['/embeddings/process-batch', { generation_id: 1, max_batches: 51 }, 'max_batches'],
     ['/embeddings/activate', undefined, 'generation_id'],
     ['/embeddings/activate?generation_id=x', undefined, 'generation_id'],
-  ])('%s %j is 400 and names %s', async (path, body, field) => {
+  ])('answer 400 to %s %j and name %s', async (path, body, field) => {
     const { status, body: answer } = await client.post(path, body);
     expect([status, answer.error.code]).toEqual([400, 'VALIDATION_ERROR']);
     expect(answer.error.details).toEqual([expect.objectContaining({ path: field })]);
   });
 
-  it('process-batch processes 50 jobs by default, and up to 50 times 500', async () => {
+  it('process 50 jobs by default, and up to 50 times 500', async () => {
     await sql(
       database.db,
       "INSERT INTO execution_logs (message) SELECT 'log ' || n FROM generate_series(1, 60) AS n",
@@ -63,13 +63,13 @@ describe('requests', () => {
     expect(rest.body.data).toMatchObject({ processed: 10, batches: 1, generation_status: 'READY' });
   });
 
-  it('process-batch stops after EMBEDDING_BATCH_TIME_BUDGET_SECONDS', async () => {
+  it('stop processing after EMBEDDING_BATCH_TIME_BUDGET_SECONDS', async () => {
     await insertLog(database.db, { message: 'one more' });
     await insertLog(database.db, { message: 'two more' });
     const hurried = createObservatoryClient({
       db: {
         ...database.db,
-        // Each statement takes three seconds of the budget of five.
+        // Each statement takes three of the five seconds of the budget.
         query(statement, values, options) {
           hurried.deps.clock.advance(3_000);
           return database.db.query(statement, values, options);
@@ -84,7 +84,7 @@ describe('requests', () => {
   });
 });
 
-describe('on a database without the vector extension', () => {
+describe('without the vector extension', () => {
   let plain: TestDatabase;
   let without: ObservatoryClient;
   beforeAll(async () => {
@@ -93,7 +93,7 @@ describe('on a database without the vector extension', () => {
   });
   afterAll(() => plain.close());
 
-  it.each(actions)('POST %s is 503 and says why', async (path, body) => {
+  it.each(actions)('POST %s answers 503 and says why', async (path, body) => {
     const { status, body: answer } = await without.post(path, body);
     expect(status).toBe(503);
     expect(answer.error).toEqual({

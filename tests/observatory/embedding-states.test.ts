@@ -5,7 +5,7 @@ import { createObservatoryClient, type ObservatoryClient } from '../support/obse
 import { empty, insertLog, insertResult, insertRun, sql, truncate } from '../support/records.ts';
 import { forgetGenerations, insertAnswer } from '../support/search.ts';
 
-// The states of a generation and what each request does in them, row by row, over HTTP and on the embedded database.
+// What each request does in each state of a generation, over HTTP and on the embedded database.
 
 const MODEL = 'local/hashing-384';
 const REMOTE = 'acme/embed-free';
@@ -45,7 +45,7 @@ const states = async () =>
     )
   ).map(({ state }) => state);
 
-/** A generation that is READY, over the logs that there are. */
+/** Builds a generation of the existing logs until it is READY, and returns its id. */
 async function build(model = MODEL): Promise<number> {
   const id: number = (await switchModel(model)).body.data.generation_id;
   await process(id);
@@ -56,8 +56,8 @@ const logs = async (count: number) => {
   for (let n = 1; n <= count; n++) await insertLog(database.db, { message: `log ${n}` });
 };
 
-describe('(none), POST /embeddings/switch-model', () => {
-  it('creates a BUILDING generation with a job for every record, and says how many', async () => {
+describe('POST /embeddings/switch-model', () => {
+  it('creates a BUILDING generation with a job for every record, and returns their number', async () => {
     const run = await insertRun(database.db);
     await logs(2);
     await insertResult(database.db, run, 'owner/name');
@@ -91,7 +91,7 @@ describe('(none), POST /embeddings/switch-model', () => {
   });
 
   it.each(['nobody/nothing', 'acme/embed-paid', 'acme/chat-free'])(
-    'refuses %s, which is no free embedding model',
+    'rejects %s, which is not a free embedding model',
     async (model) => {
       const { status, body } = await switchModel(model);
       expect([status, body.error.code]).toEqual([400, 'MODEL_NOT_ALLOWED']);
@@ -99,14 +99,14 @@ describe('(none), POST /embeddings/switch-model', () => {
     },
   );
 
-  it('is 503 for a gateway model while the list of models cannot be read', async () => {
+  it('answers 503 for a gateway model while the list of models cannot be read', async () => {
     gateway.always = { status: 500 };
     const { status, body } = await switchModel(REMOTE);
     expect([status, body.error.code]).toEqual([503, 'MODEL_REGISTRY_UNAVAILABLE']);
     expect((await switchModel()).status).toBe(200);
   });
 
-  it('is 409 while another generation is BUILDING', async () => {
+  it('answers 409 while another generation is BUILDING', async () => {
     await switchModel();
     const { status, body } = await switchModel();
     expect([status, body.error.code]).toEqual([409, 'CONFLICT']);
@@ -114,8 +114,8 @@ describe('(none), POST /embeddings/switch-model', () => {
   });
 });
 
-describe('BUILDING, POST /embeddings/process-batch', () => {
-  it('becomes READY with its last job', async () => {
+describe('POST /embeddings/process-batch for a BUILDING generation', () => {
+  it('makes it READY with its last job', async () => {
     await logs(3);
     await switchModel();
     const first = await process(1, { batch_size: 2, max_batches: 1 });
@@ -131,7 +131,7 @@ describe('BUILDING, POST /embeddings/process-batch', () => {
     expect(await states()).toEqual(['1 READY']);
   });
 
-  it('becomes READY even if some of its jobs failed', async () => {
+  it('makes it READY even if some of its jobs failed', async () => {
     await logs(2);
     await switchModel(REMOTE);
     gateway.routes.set('/embeddings', (request, response) => {
@@ -158,7 +158,7 @@ describe('BUILDING, POST /embeddings/process-batch', () => {
     ).toEqual([{ source_id: '1', attempts: 3 }]);
   });
 
-  it('becomes FAILED when every job failed', async () => {
+  it('makes it FAILED when every job failed', async () => {
     await logs(2);
     await switchModel(REMOTE);
     gateway.always = { status: 400 };
@@ -167,14 +167,14 @@ describe('BUILDING, POST /embeddings/process-batch', () => {
     expect(await states()).toEqual(['1 FAILED']);
   });
 
-  it('is 400 for a generation that does not exist', async () => {
+  it('answers 400 if the generation does not exist', async () => {
     const { status, body } = await process(7);
     expect([status, body.error.code]).toEqual([400, 'BAD_REQUEST']);
   });
 });
 
-describe('BUILDING, POST /embeddings/activate', () => {
-  it('activates a generation without jobs, made from an empty database', async () => {
+describe('POST /embeddings/activate for a BUILDING generation', () => {
+  it('activates one without jobs, made from an empty database', async () => {
     expect((await switchModel()).body.data.total_jobs_enqueued).toBe(0);
     const { status, body } = await activate(1);
     expect(status).toBe(200);
@@ -185,7 +185,7 @@ describe('BUILDING, POST /embeddings/activate', () => {
     });
   });
 
-  it('activates a generation whose jobs are all finished', async () => {
+  it('activates one whose jobs are all finished', async () => {
     await logs(1);
     await build();
     await sql(database.db, "UPDATE embedding_generations SET status = 'BUILDING'");
@@ -193,7 +193,7 @@ describe('BUILDING, POST /embeddings/activate', () => {
     expect(await states()).toEqual(['1 ACTIVE']);
   });
 
-  it('is 409 with pending jobs, and when every job failed', async () => {
+  it('answers 409 with pending jobs, and when every job failed', async () => {
     await logs(1);
     await switchModel();
     expect((await activate(1)).status).toBe(409);
@@ -204,8 +204,8 @@ describe('BUILDING, POST /embeddings/activate', () => {
   });
 });
 
-describe('READY, POST /embeddings/activate', () => {
-  it('becomes ACTIVE; the previous one becomes RETIRED and keeps its vectors', async () => {
+describe('POST /embeddings/activate for a READY generation', () => {
+  it('makes it ACTIVE, and retires the previous one, which keeps its vectors', async () => {
     await logs(2);
     await build();
     await activate(1);
@@ -226,7 +226,7 @@ describe('READY, POST /embeddings/activate', () => {
   });
 });
 
-describe('ACTIVE, POST /embeddings/activate', () => {
+describe('POST /embeddings/activate for the ACTIVE generation', () => {
   it('changes nothing', async () => {
     await logs(1);
     await build();
@@ -238,8 +238,8 @@ describe('ACTIVE, POST /embeddings/activate', () => {
   });
 });
 
-describe('RETIRED and FAILED', () => {
-  it('are 409 for POST /embeddings/activate; an unknown id is 404', async () => {
+describe('RETIRED and FAILED generations', () => {
+  it('cannot be activated (409), and unknown ones are not found (404)', async () => {
     for (const status of ['RETIRED', 'FAILED']) {
       await sql(
         database.db,
@@ -252,7 +252,7 @@ describe('RETIRED and FAILED', () => {
     expect(await states()).toEqual(['1 RETIRED', '2 FAILED']);
   });
 
-  it('are deleted by POST /embeddings/prune with everything of theirs; others are kept', async () => {
+  it('are deleted by POST /embeddings/prune with all their data, and other generations are kept', async () => {
     await logs(1);
     for (let id = 1; id <= 4; id++) await build();
     await switchModel();
@@ -328,7 +328,7 @@ describe('GET /embeddings/status', () => {
     });
   });
 
-  it('is at 100 percent for a generation without jobs', async () => {
+  it('reports 100 percent for a generation without jobs', async () => {
     await switchModel();
     expect((await readStatus()).progress).toEqual({ ...nothing, percentage: 100 });
   });
@@ -337,7 +337,7 @@ describe('GET /embeddings/status', () => {
 describe('GET /embeddings/generations', () => {
   const list = async () => (await client.get('/embeddings/generations')).body.data;
 
-  it('lists them, newest first, with why jobs failed', async () => {
+  it('lists the generations, newest first, with the reason why jobs failed', async () => {
     expect(await list()).toEqual([]);
     await logs(2);
     await build();

@@ -5,7 +5,7 @@ import { describeObservatoryError } from '../../lib/observatory/answers.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
 
-describe('the errors of the observatory', () => {
+describe('an error of the observatory', () => {
   it.each<[ErrorCode, number]>([
     ['BAD_REQUEST', 400],
     ['VALIDATION_ERROR', 400],
@@ -31,7 +31,7 @@ describe('the errors of the observatory', () => {
     ['MODEL_REGISTRY_UNAVAILABLE', 503],
     ['GATEWAY_NOT_CONFIGURED', 503],
     ['DEADLINE_EXCEEDED', 504],
-  ])('%s is answered %i in the envelope', (code, status) => {
+  ])('with code %s has status %i and the envelope', (code, status) => {
     const answer = describeObservatoryError(new AppError(code, 'what is wrong'), 'r-1');
     expect(answer.status).toBe(status);
     expect(answer.body).toEqual({
@@ -41,7 +41,7 @@ describe('the errors of the observatory', () => {
     });
   });
 
-  it('a malformed id is VALIDATION_ERROR with status 422', () => {
+  it('for a malformed id is VALIDATION_ERROR with status 422', () => {
     const details = [{ path: 'session_id', message: 'must be a UUID' }];
     const answer = describeObservatoryError(new AppError('MALFORMED_ID', 'x', { details }), 'r-1');
     expect(answer).toMatchObject({
@@ -51,7 +51,7 @@ describe('the errors of the observatory', () => {
   });
 });
 
-it('an unexpected failure is a fixed text with the request id, and is logged with its cause', async () => {
+it('an unexpected failure is answered with a fixed text and the request id, and logged with its cause', async () => {
   const db: Database = {
     ...createTestDeps().db,
     query: async () => {

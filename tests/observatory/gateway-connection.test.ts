@@ -140,7 +140,7 @@ describe('POST /me/gateway/exchange', () => {
     expect((await get('/me/gateway')).body.data.connected).toBe(false);
   });
 
-  it('logs neither code nor verifier when an error of the gateway repeats them', async () => {
+  it("logs neither code nor verifier when the gateway's error repeats them", async () => {
     standIn.script('/auth/keys', { status: 500, body: `cannot take a-long-code with ${VERIFIER}` });
     const { post, deps } = createParts();
     await post('/me/gateway/exchange', { code: 'a-long-code', code_verifier: VERIFIER });
@@ -150,12 +150,12 @@ describe('POST /me/gateway/exchange', () => {
     expect(logged).not.toContain(VERIFIER);
   });
 
-  it('answers 502 when nobody listens there', async () => {
+  it('answers 502 when nothing listens at the address', async () => {
     const { connect } = createParts({ GATEWAY_BASE_URL: 'http://127.0.0.1:9' });
     expect((await connect()).body.error.code).toBe('GATEWAY_EXCHANGE_UNAVAILABLE');
   });
 
-  it('does not use the code while keys cannot be stored', async () => {
+  it('does not use up the code while keys cannot be stored', async () => {
     const down = await openDownDatabase();
     for (const [environment, db, code] of [
       [{ CREDENTIALS_ENCRYPTION_KEY: undefined }, database.db, 'CREDENTIAL_STORAGE_UNAVAILABLE'],
@@ -186,7 +186,7 @@ describe('/me/gateway', () => {
     },
   );
 
-  it('deletes the key on DELETE, also twice', async () => {
+  it('deletes the key on DELETE, even if repeated', async () => {
     const { connect, get, send } = createParts();
     await connect();
     for (let n = 0; n < 2; n += 1) {
@@ -196,7 +196,7 @@ describe('/me/gateway', () => {
     expect(await sql(database.db, 'SELECT * FROM gateway_connections')).toEqual([]);
   });
 
-  it('belongs to one user only', async () => {
+  it('affects only the user who asks', async () => {
     const { connect, get, send, signToken } = createParts();
     await connect();
     await sql(database.db, `INSERT INTO users VALUES ('grace', 'x', '2020-01-01')`);
@@ -210,7 +210,7 @@ describe('/me/gateway', () => {
     ['GET', '/me/gateway', undefined],
     ['DELETE', '/me/gateway', undefined],
     ['POST', '/me/gateway/exchange', EXCHANGE],
-  ])('%s %s answers 503 without its key or its table', async (method, path, json) => {
+  ])('answers 503 to %s %s without the encryption key or the table', async (method, path, json) => {
     const request = json ? { json } : {};
     const keyless = createParts({ CREDENTIALS_ENCRYPTION_KEY: undefined });
     await sql(database.db, 'DROP TABLE gateway_connections');
@@ -221,8 +221,8 @@ describe('/me/gateway', () => {
   });
 });
 
-describe("a user's own key", () => {
-  it('is only used for its owner; others use the server keys', async () => {
+describe("a user's own gateway key", () => {
+  it("is used only for its owner; others use the server's keys", async () => {
     const { connect, embedAs, deps, get } = createParts({ GATEWAY_API_KEYS: 'sk-server-key-01' });
     await connect();
     await embedAs('ada');
@@ -233,7 +233,7 @@ describe("a user's own key", () => {
     expect((await get('/me/gateway')).body.data.last_used_at).toEqual(expect.any(String));
   });
 
-  it('that is refused with 401 is invalid until its user reconnects, without a fallback', async () => {
+  it('is invalid until its user reconnects after a 401, without a fallback', async () => {
     const { connect, embedAs, get } = createParts({ GATEWAY_API_KEYS: 'sk-server-key-01' });
     await connect();
     standIn.refusedKeys.set(standIn.issuedKey, 401);
@@ -248,7 +248,7 @@ describe("a user's own key", () => {
     expect(await embedAs('ada')).toHaveLength(1);
   });
 
-  it('that was refused does not invalidate its replacement', async () => {
+  it('does not invalidate its replacement when it is refused', async () => {
     const { connect, gateway, get } = createParts();
     await connect();
     const keys = await gateway.credentials.resolveKeys('ada');
@@ -262,7 +262,7 @@ describe("a user's own key", () => {
     expect((await get('/me/gateway')).body.data.invalid).toBe(false);
   });
 
-  it('that is refused while it is encrypted with a new key is still invalid', async () => {
+  it('is still invalid when it is refused while being re-encrypted with a new key', async () => {
     const [former, current] = [randomBytes(32), randomBytes(32)].map((it) => it.toString('base64'));
     await createParts({ CREDENTIALS_ENCRYPTION_KEY: former }).connect();
     const parts = createParts({ CREDENTIALS_ENCRYPTION_KEY: `${current},${former}` });
@@ -294,7 +294,7 @@ describe("a user's own key", () => {
     [402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 'GATEWAY_RATE_LIMITED'],
     [500, 'GATEWAY_UNAVAILABLE'],
-  ])('that fails with %i returns %s and never falls back', async (status, code) => {
+  ])('answered with %i returns %s and never falls back', async (status, code) => {
     const { connect, embedAs, get } = createParts({ GATEWAY_API_KEYS: 'sk-server-key-01' });
     await connect();
     standIn.refusedKeys.set(standIn.issuedKey, status);
@@ -303,7 +303,7 @@ describe("a user's own key", () => {
     expect((await get('/me/gateway')).body.data.invalid).toBe(false);
   });
 
-  it('is required if users may not use the server keys', async () => {
+  it("is required if users may not use the server's keys", async () => {
     const { embedAs, gateway } = createParts({
       GATEWAY_API_KEYS: 'sk-server-key-01',
       GATEWAY_ALLOW_SERVER_KEYS: 'false',
@@ -325,7 +325,7 @@ describe("a user's own key", () => {
   it.each([
     ['the encryption key is another', { CREDENTIALS_ENCRYPTION_KEY: 'ab'.repeat(32) }, ''],
     ['the row was copied from another user', {}, `UPDATE gateway_connections SET username = 'eve'`],
-  ])('is 503 and never the server key when %s', async (_case, environment, change) => {
+  ])("is 503, never replaced by the server's key, when %s", async (_case, environment, change) => {
     await createParts().connect();
     if (change !== '') await sql(database.db, change);
     const parts = createParts({ ...environment, GATEWAY_API_KEYS: 'sk-server-key-01' });

@@ -31,9 +31,9 @@ async function fail(client: ObservatoryClient, times: number): Promise<number[]>
   return statuses;
 }
 
-/** What holds wherever failures are counted. */
+/** The behaviour wherever failures are counted. */
 function describeLockout(environmentOf: () => Environment) {
-  it('locks an address out after 5 failures, also with the right password', async () => {
+  it('locks an address out after 5 failures, even with the right password', async () => {
     const client = createClient(environmentOf());
     expect(await fail(client, 6)).toEqual([401, 401, 401, 401, 401, 429]);
     const answer = await succeed(client);
@@ -58,7 +58,7 @@ function describeLockout(environmentOf: () => Environment) {
     expect(await fail(client, 6)).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
-  it('does not allow more guesses when they are simultaneous', async () => {
+  it('allows no more guesses when they are simultaneous', async () => {
     const client = createClient(environmentOf());
     const guesses = Array.from({ length: 20 }, () => client.login(ADA.username, 'x'));
     const statuses = (await Promise.all(guesses)).map(({ status }) => status);
@@ -99,7 +99,7 @@ function describeLockout(environmentOf: () => Environment) {
     }
   });
 
-  it('does not count an attempt that failed because of the database', async () => {
+  it('does not count an attempt that the database made fail', async () => {
     const broken = createClient(environmentOf(), down);
     expect(await fail(broken, 7)).toEqual(new Array(7).fill(503));
   });
@@ -108,7 +108,7 @@ function describeLockout(environmentOf: () => Environment) {
 describe('the lockout in the process', () => {
   describeLockout(() => ({}));
 
-  it('lasts from the first failure, says how long, and is not extended', async () => {
+  it('runs from the first failure, reports the time left, and is not extended', async () => {
     const client = createClient();
     await fail(client, 1);
     client.deps.clock.advance(100_000);
@@ -153,7 +153,7 @@ describe.skipIf(!hasRedisServer)('the lockout in Redis', () => {
     expect(await redis.send(['KEYS', 'backup:login:*'])).toEqual([]);
   });
 
-  it('still ends and locks when Redis has lost the end of the window', async () => {
+  it('still locks and ends when Redis has lost the end of the window', async () => {
     const client = createClient(redis.environment);
     await fail(client, 5);
     const [key] = (await redis.send(['KEYS', 'backup:login:*'])) as string[];
@@ -163,7 +163,7 @@ describe.skipIf(!hasRedisServer)('the lockout in Redis', () => {
     expect(Number(await redis.send(['PTTL', key]))).toBeGreaterThan(200_000);
   });
 
-  it('says how long it lasts', async () => {
+  it('reports how long it lasts', async () => {
     const client = createClient(redis.environment);
     await fail(client, 5);
     const [key] = (await redis.send(['KEYS', 'backup:login:*'])) as string[];
@@ -186,7 +186,7 @@ describe.skipIf(!hasRedisServer)('the lockout in Redis', () => {
   it('lets a login succeed even if Redis cannot clear its count', async () => {
     const client = createClient(redis.environment);
     await fail(client, 1);
-    // The answer to the reservation is the last that Redis gives.
+    // The reservation is the last request that Redis answers.
     const login = succeed(client);
     const isReserved = async () => (await redis.send(['GET', 'backup:login:192.0.2.1'])) === '2';
     while (!(await isReserved())) await new Promise(setImmediate);

@@ -166,7 +166,7 @@ describe('POST /auth/login', () => {
     expect(asked).toEqual(['find_password_hash']);
   });
 
-  it('renews an outdated hash after a login, and keeps the tokens of the user', async () => {
+  it("replaces an outdated hash after a login, and keeps the user's tokens valid", async () => {
     const old = olderHash('password of lin');
     await addUser(database.db, 'lin', old);
     const { login, get } = createObservatoryClient({
@@ -205,8 +205,8 @@ describe('POST /auth/login', () => {
     expect(text).not.toMatch(/a-name-that|a-wrong-guess/);
   });
 
-  it('refuses logins when too many wait, and serves those that wait', async () => {
-    // Slower than all of them arrive.
+  it('refuses logins when too many wait, and serves the waiting ones', async () => {
+    // Slower than their arrival.
     const { login } = createObservatoryClient({
       db: database.db,
       environment: { LOGIN_MAX_FAILURES: '1000' },
@@ -217,7 +217,7 @@ describe('POST /auth/login', () => {
     );
     const statuses = answers.map(({ status }) => status);
     const refused = statuses.filter((status) => status === 503).length;
-    // Two at once and 64 in line; a few more when guesses end while others still arrive.
+    // Two run and 64 wait; a few more are served when guesses end while others still arrive.
     expect(refused).toBeGreaterThan(0);
     expect(refused).toBeLessThanOrEqual(24);
     expect(statuses.filter((status) => status === 401)).toHaveLength(90 - refused);

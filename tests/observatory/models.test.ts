@@ -23,7 +23,7 @@ const local = {
 };
 
 describe('GET /api/embedding-models', () => {
-  it('lists the built-in model and the free ones of the gateway, unwrapped', async () => {
+  it('lists the built-in model and the free models of the gateway, unwrapped', async () => {
     const { status, body } = await createClient().get('/api/embedding-models');
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -64,7 +64,7 @@ describe('GET /api/embedding-models', () => {
     expect(body.active_model_id).toBe('local/hashing-384');
   });
 
-  it("learns dimensions with the caller's own key", async () => {
+  it("finds dimensions with the caller's own key", async () => {
     standIn.hidesDimensions = true;
     const { get, post } = createClient();
     expect((await get('/api/embedding-models')).body.models).toEqual([local]);
@@ -78,7 +78,7 @@ describe('GET /api/embedding-models', () => {
 });
 
 describe('GET /api/reranking-models', () => {
-  it('lists the free ones of the gateway, unwrapped', async () => {
+  it('lists the free reranking models of the gateway, unwrapped', async () => {
     const { status, body } = await createClient().get('/observatory/api/reranking-models');
     expect(status).toBe(200);
     expect(body).toEqual({

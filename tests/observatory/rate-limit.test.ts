@@ -19,7 +19,7 @@ const createClient = (environment = {}) =>
   createObservatoryClient({ db: database.db, environment });
 type Client = ReturnType<typeof createClient>;
 
-/** How many of `times` requests are not refused for their number. */
+/** How many of `times` requests are not rejected by the rate limit. */
 async function served(client: Client, times: number, request: ObservatoryRequest = {}) {
   let count = 0;
   for (let n = 0; n < times; n += 1) {
@@ -52,36 +52,36 @@ describe('a user with a token', () => {
     expect((await client.login(ADA.username, ADA.password)).status).toBe(200);
   });
 
-  it('is served although others at the address have reached their limit', async () => {
+  it('is served although other clients at the address have reached their limit', async () => {
     const client = createClient();
     expect(await served(client, 105, { token: null })).toBe(100);
     expect(await served(client, 1)).toBe(1);
   });
 });
 
-describe('requests by address, 100 a minute', () => {
+describe('the limit of 100 requests a minute for each address', () => {
   it.each<[string, (client: Client) => Promise<string | null>]>([
-    ['without a token', async () => null],
+    ['that have no token', async () => null],
     [
-      'with a token of another key',
+      'whose token is signed with another key',
       (client) => client.signToken(ADA.username, { secret: 'x'.repeat(40) }),
     ],
-    ['with a token of nobody', (client) => client.signToken('nobody')],
-  ])('are those %s', async (_name, tokenOf) => {
+    ["whose token is an unknown user's", (client) => client.signToken('nobody')],
+  ])('applies to requests %s', async (_name, tokenOf) => {
     const client = createClient();
     const token = await tokenOf(client);
     expect(await served(client, 105, { token })).toBe(100);
     expect(await served(client, 1, { token, peer: '198.51.100.1' })).toBe(1);
   });
 
-  it('are logins', async () => {
+  it('applies to logins', async () => {
     const client = createClient();
     const post = () => client.send('POST', '/auth/login', { token: null, form: {} });
     for (let n = 0; n < 100; n += 1) expect((await post()).status).toBe(400);
     expect((await post()).status).toBe(429);
   });
 
-  it('are those whose user cannot be checked without the database', async () => {
+  it('applies when the user cannot be checked because the database is down', async () => {
     const down = await openDownDatabase();
     const client = createObservatoryClient({ db: down });
     const token = await client.signToken('grace');
@@ -103,7 +103,7 @@ describe('a page of another site', () => {
     expect((await client.login(ADA.username, ADA.password)).status).toBe(200);
   });
 
-  it.each(pages)('may not ask in the name of a user, %j', async (headers) => {
+  it.each(pages)('may not act in the name of a user, %j', async (headers) => {
     const { status, body } = await createClient().post('/search', { query: 'x' }, { headers });
     expect([status, body.error.code]).toEqual([403, 'FORBIDDEN']);
   });

@@ -29,7 +29,7 @@ function createClient(environment: Environment = {}, db: Database = database.db)
 
 const allWell = { status: 'ready', database: 'ok', go_backend: 'ok', configuration: 'ok' };
 
-/** A server that treats every request alike. */
+/** A server that answers every request the same way. */
 const serveBackend = (fetch: (request: Request) => Response | Promise<Response>) =>
   serveNode({ fetch, host: '127.0.0.1', port: 0, log: silentLog, clock: systemClock });
 
@@ -54,7 +54,7 @@ describe('GET /observatory/ready', () => {
     ['JWT_SECRET is unset', { JWT_SECRET: undefined }],
     ['AUTH_PASSWORD is unset', { AUTH_PASSWORD: undefined }],
     ['AUTH_USERNAME is unset', { AUTH_USERNAME: undefined }],
-  ])('is 503 with an incomplete configuration while %s', async (_case, environment) => {
+  ])('is 503 with an incomplete configuration: %s', async (_case, environment) => {
     const { status, body } = await createClient(environment).get(READY, { token: null });
     expect(status).toBe(503);
     expect(body).toEqual({ ...allWell, status: 'unavailable', configuration: 'incomplete' });
@@ -92,7 +92,7 @@ describe('go_backend', () => {
     await backend.close(0);
   });
 
-  it('is unreachable when nobody listens, or its address is unknown', async () => {
+  it('is unreachable when nothing listens, or its address is unknown', async () => {
     const { get } = createClient({ BACKEND_URL: 'http://127.0.0.1:9' });
     expect((await get(READY)).body.go_backend).toBe('unreachable');
     const alone = createObservatoryClient({ db: database.db });
@@ -162,7 +162,7 @@ describe('concurrent requests', () => {
 });
 
 describe('details', () => {
-  it('are only shown to a user or with the internal secret', async () => {
+  it('are shown only to a user or with the internal secret', async () => {
     const client = createClient({ BACKEND_URL: 'http://127.0.0.1:9' }, down);
     const details = {
       database: 'the database is unavailable: connect ECONNREFUSED',
@@ -190,7 +190,7 @@ describe('details', () => {
     for (const wait of [3_000, 1_000]) {
       while (client.deps.clock.sleepers() === 0) await new Promise(setImmediate);
       client.deps.clock.advance(wait);
-      // Until the sleeper that is over has gone.
+      // Lets the finished sleeper be removed.
       await new Promise(setImmediate);
     }
     const { status, body } = await answer;

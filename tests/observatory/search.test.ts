@@ -6,7 +6,7 @@ import { createObservatoryClient } from '../support/observatory-client.ts';
 import { empty, insertLog, insertResult, insertRun, truncate } from '../support/records.ts';
 import { activateBuiltIn, forgetGenerations, insertAnswer } from '../support/search.ts';
 
-// POST /search as it ships, with a stand-in gateway over HTTP.
+// POST /search as deployed, with a stand-in gateway over HTTP.
 
 const database = useDatabase(createEmbedded);
 let gateway: Gateway;
@@ -38,7 +38,7 @@ const log = (message: string, row = {}) => insertLog(database.db, { message, ...
 const ids = (answer: Awaited<ReturnType<typeof search>>): number[] =>
   answer.body.data.results.map((result: { id: number }) => result.id);
 
-/** Connects ada's own key. */
+/** Connects Ada's own key. */
 const connect = (from: TestClient) =>
   from.post('/me/gateway/exchange', { code: 'code', code_verifier: 'v'.repeat(43) });
 
@@ -57,7 +57,7 @@ async function activate(from: TestClient, model: string): Promise<number> {
   return id;
 }
 
-describe('input', () => {
+describe('POST /search', () => {
   it.each([
     [{}, 'query'],
     [{ query: '' }, 'query'],
@@ -72,7 +72,7 @@ describe('input', () => {
     [{ query: 'x', fts_weight: -1 }, 'fts_weight'],
     [{ query: 'x', semantic_weight: -0.1 }, 'semantic_weight'],
     [{ query: 'x', fts_weight: 0, semantic_weight: 0 }, 'fts_weight'],
-  ])('%j is refused with 400 at %s', async (body, path) => {
+  ])('rejects %j with 400, naming %s', async (body, path) => {
     const { status, body: answer } = await search(client(), body);
     expect(status).toBe(400);
     expect(answer.error).toMatchObject({ code: 'VALIDATION_ERROR', details: [{ path }] });
@@ -110,8 +110,8 @@ describe('input', () => {
   });
 });
 
-describe('what leaves', () => {
-  it('is redacted: content and metadata', async () => {
+describe('an answer of POST /search', () => {
+  it('has its content and metadata redacted', async () => {
     const token = `ghp_${'a'.repeat(36)}`;
     await log(`clone with ${token} refused`, { repository: `acme/${token}` });
     const answer = await search(client(), { query: 'refused' });
@@ -119,14 +119,14 @@ describe('what leaves', () => {
     expect(answer.text).not.toContain(token);
   });
 
-  it("has no investigation of another user's", async () => {
+  it('contains no investigations of other users', async () => {
     await insertAnswer(database.db, 'bob', 'why?', 'the certificate had expired');
     const own = await insertAnswer(database.db, 'ada', 'why?', 'the certificate had expired');
     expect(ids(await search(client(), { query: 'certificate' }))).toEqual([own]);
   });
 });
 
-describe('without vectors', () => {
+describe('a search without vectors', () => {
   it('uses only full text, degraded, if no generation is active', async () => {
     const id = await log('certificate');
     const answer = await search(client(), { query: 'certificate' });
@@ -172,7 +172,7 @@ describe('without vectors', () => {
   });
 });
 
-describe('with a model of the gateway', () => {
+describe('a search with a gateway model', () => {
   it("embeds the query with the caller's keys, and finds records by their vectors", async () => {
     const id = await log('aaaa bbbb');
     await log('cccc dddd');
@@ -214,7 +214,7 @@ describe('with a model of the gateway', () => {
     asked = 0;
     const answer = await search(other, { query: 'aaaa' });
     expect(answer.body.data.degraded).toBe(false);
-    // The first search of a process finds out which model is active.
+    // The first search of a process has to find out which model is active.
     expect([first, asked]).toEqual([2, 1]);
   });
 
@@ -249,7 +249,7 @@ describe('with a model of the gateway', () => {
     [402, 402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 429, 'GATEWAY_RATE_LIMITED'],
   ])(
-    "passes %i for the user's own key on as %i, without the server's",
+    "passes %i for the user's own key on as %i, without trying the server's",
     async (refusal, status, code) => {
       await log('aaaa bbbb');
       const from = client();
@@ -268,7 +268,7 @@ describe('with a model of the gateway', () => {
 describe('reranking', () => {
   const rerank = { rerank_model_id: 'acme/rerank-free' };
 
-  it('reranks the best 50 and says so', async () => {
+  it('reorders the best 50 results and says so', async () => {
     for (let n = 0; n < 70; n++) await log('a certificate');
     const answer = await search(client(), { query: 'certificate', limit: 3, ...rerank });
     expect(answer.body.data.total).toBe(3);
@@ -297,7 +297,7 @@ describe('reranking', () => {
   });
 
   it.each([['acme/rerank-paid'], ['acme/chat-free'], ['nobody/nothing']])(
-    'refuses %s with 400 MODEL_NOT_ALLOWED',
+    'rejects %s with 400 MODEL_NOT_ALLOWED',
     async (model) => {
       const answer = await search(client(), { query: 'x', rerank_model_id: model });
       expect([answer.status, answer.body.error.code]).toEqual([400, 'MODEL_NOT_ALLOWED']);
@@ -315,7 +315,7 @@ describe('reranking', () => {
     ['cuts the connection', { instead: 'reset' as const }],
     ['answers nonsense', { body: { results: [{ index: 99, relevance_score: 1 }] } }],
     ['is out of credits for the server', { status: 402 }],
-  ])('returns unranked results, degraded, when the gateway %s', async (_what, scripted) => {
+  ])('returns the results unranked and degraded when the gateway %s', async (_what, scripted) => {
     const id = await log('alpha');
     gateway.script('/rerank', scripted);
     const answer = await search(client(), { query: 'alpha', ...rerank });
@@ -339,14 +339,14 @@ describe('reranking', () => {
     expect([answer.status, answer.body.error.code]).toEqual([status, code]);
   });
 
-  it('asks nobody if nothing was found', async () => {
+  it('sends nothing if nothing was found', async () => {
     const answer = await search(client(), { query: 'zeppelin', ...rerank });
     expect(answer.body.data.results).toEqual([]);
     expect(gateway.requestsTo('/rerank')).toEqual([]);
   });
 });
 
-it('keeps using the active generation while another is built', async () => {
+it('a search keeps using the active generation while another is built', async () => {
   const id = await log('authentication failed');
   const generation = await activateBuiltIn(database.db);
   const from = client();

@@ -9,7 +9,7 @@ const MALFORMED = ['x', '0', '6f3c2f1e', `${ID}0`, '%00', '..', "'; DROP TABLE u
 
 const database = useDatabase();
 let client: ObservatoryClient;
-/** A request of another user. */
+/** The token of another user. */
 let asGrace: { token: string };
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ describe('POST /sessions', () => {
     expect(found.body.data).toEqual({ ...body.data, message_count: 0 });
   });
 
-  it('creates it with the given id and name', async () => {
+  it('creates a session with the given id and name', async () => {
     const { body } = await client.post('/sessions', {
       id: ID.toUpperCase(),
       session_name: ' Disk ',
@@ -52,7 +52,7 @@ describe('POST /sessions', () => {
     expect((await client.post('/sessions', { id: OTHER_ID })).status).toBe(201);
   });
 
-  it('answers 409 for an existing id, also of another user, and changes nothing', async () => {
+  it("answers 409 to an existing id, even another user's, and changes nothing", async () => {
     await client.post('/sessions', { id: ID, session_name: 'Mine' });
     for (const request of [{}, asGrace]) {
       const answer = await client.post('/sessions', { id: ID, session_name: 'Other' }, request);
@@ -74,7 +74,7 @@ describe('POST /sessions', () => {
 });
 
 describe('GET /sessions', () => {
-  it("lists the caller's sessions, the one that changed last first", async () => {
+  it("lists the caller's sessions, the latest changed first", async () => {
     const first = await create('first');
     await create('second');
     await create('of grace', asGrace);
@@ -84,7 +84,7 @@ describe('GET /sessions', () => {
     expect(await namesOf('/sessions', asGrace)).toEqual(['of grace']);
   });
 
-  it('pages', async () => {
+  it('returns pages', async () => {
     for (const name of ['a', 'b', 'c']) await create(name);
     expect(await namesOf('/sessions?limit=2')).toEqual(['c', 'b']);
     expect(await namesOf('/sessions?limit=2&page=2')).toEqual(['a']);
@@ -137,7 +137,7 @@ describe('/sessions/:id', () => {
     ['PATCH', '', { json: { session_name: 'taken over' } }],
     ['DELETE', '', {}],
   ])(
-    '%s %s is 404 for unknown and malformed ids and those of others',
+    '%s %s is 404 for unknown and malformed ids and those of other users',
     async (method, rest, request) => {
       const id = await create('mine');
       await addMessages(id, 1);
@@ -182,7 +182,7 @@ describe('GET /sessions/:id/messages', () => {
     expect(text).not.toContain(token);
   });
 
-  it('returns the newest ones, or older ones before an id', async () => {
+  it('returns the newest messages, or those before an id', async () => {
     const id = await create('talk');
     await addMessages(id, 5);
     const read = async (query: string) =>

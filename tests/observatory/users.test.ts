@@ -10,7 +10,7 @@ import {
 import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 
-// Ada is AUTH_USERNAME, grace and linus are in the table.
+// Ada is AUTH_USERNAME; grace and linus are in the table.
 
 const database = useDatabase();
 const PASSWORD = 'the password of grace';
@@ -36,7 +36,7 @@ const codeOf = ({ status, body }: ObservatoryAnswer) => [status, body.error?.cod
 const forbidden = [403, 'FORBIDDEN'];
 
 describe('GET /users', () => {
-  it('lists all for AUTH_USERNAME, with themselves first', async () => {
+  it('lists all users for AUTH_USERNAME, who comes first', async () => {
     const { body } = await client.get('/users');
     expect(body.data.may_manage).toBe(true);
     expect(body.data.users).toEqual([
@@ -46,7 +46,7 @@ describe('GET /users', () => {
     ]);
   });
 
-  it('lists AUTH_USERNAME once, also if the table has the name', async () => {
+  it('lists AUTH_USERNAME once, even if the table contains the name', async () => {
     await addUser(database.db, ADA.username, await hashPassword(PASSWORD, QUICK_COST));
     const { body } = await client.get('/users');
     expect(body.data.users.map((user: { username: string }) => user.username)).toEqual([
@@ -56,7 +56,7 @@ describe('GET /users', () => {
     ]);
   });
 
-  it('shows others only themselves', async () => {
+  it('shows other users only themselves', async () => {
     const { body } = await client.get('/users', grace);
     expect(body.data.may_manage).toBe(false);
     expect(body.data.users).toEqual([
@@ -72,7 +72,7 @@ describe('POST /users', () => {
     expect((await client.login('alan', NEW)).status).toBe(200);
   });
 
-  it.each(['grace', ADA.username])('is 409 for %s, who exists', async (username) => {
+  it.each(['grace', ADA.username])('answers 409 for the existing user %s', async (username) => {
     const answer = await client.post('/users', { username, password: NEW });
     expect(codeOf(answer)).toEqual([409, 'CONFLICT']);
     expect((await client.login('grace', PASSWORD)).status).toBe(200);
@@ -81,7 +81,7 @@ describe('POST /users', () => {
   it.each([
     ['an empty name', '', NEW],
     ['a name with a space', 'a b', NEW],
-    ['a name that is no part of an address', '..', NEW],
+    ['a name that cannot be part of a URL', '..', NEW],
     ['a long name', 'x'.repeat(65), NEW],
     ['a short password', 'alan', 'eleven char'],
     ['a long password', 'alan', 'x'.repeat(1_025)],
@@ -98,11 +98,11 @@ describe('DELETE /users/:name', () => {
     expect((await client.get('/auth/me', grace)).status).toBe(401);
   });
 
-  it('is 404 for an unknown user', async () => {
+  it('answers 404 for an unknown user', async () => {
     expect(codeOf(await client.send('DELETE', '/users/nobody'))).toEqual([404, 'NOT_FOUND']);
   });
 
-  it('keeps what belongs to AUTH_USERNAME', async () => {
+  it('keeps the data of AUTH_USERNAME', async () => {
     await addUser(database.db, ADA.username, await hashPassword(PASSWORD, QUICK_COST));
     const answer = await client.send('DELETE', `/users/${ADA.username}`);
     expect(codeOf(answer)).toEqual([409, 'CONFLICT']);
@@ -111,8 +111,8 @@ describe('DELETE /users/:name', () => {
   });
 });
 
-describe('what only AUTH_USERNAME may do is 403 for others, whoever it is about', () => {
-  it.each(['linus', 'nobody', ADA.username])('%s', async (name) => {
+describe('managing users without being AUTH_USERNAME', () => {
+  it.each(['linus', 'nobody', ADA.username])('is 403 for %s, existing or not', async (name) => {
     const about = `/users/${name}`;
     const user = { username: name, password: NEW };
     expect(codeOf(await client.post('/users', user, grace))).toEqual(forbidden);
@@ -125,11 +125,11 @@ describe('what only AUTH_USERNAME may do is 403 for others, whoever it is about'
     expect((await client.login('linus', 'the password of linus')).status).toBe(200);
   });
 
-  it('their own removal too', async () => {
+  it("is 403 even for one's own removal", async () => {
     expect(codeOf(await client.send('DELETE', '/users/grace', grace))).toEqual(forbidden);
   });
 
-  it('if AUTH_USERNAME is not set, that is everybody', async () => {
+  it('is 403 for everybody if AUTH_USERNAME is not set', async () => {
     const environment = { AUTH_USERNAME: undefined, AUTH_PASSWORD: undefined };
     const without = createObservatoryClient({ db: database.db, environment });
     expect(codeOf(await without.send('DELETE', '/users/linus', grace))).toEqual(forbidden);
@@ -140,14 +140,14 @@ describe('PUT /users/:name/password', () => {
   const change = (name: string, json: object, request = {}) =>
     client.send('PUT', `/users/${name}/password`, { ...request, json });
 
-  it('lets AUTH_USERNAME set that of another user, whose tokens end', async () => {
+  it("lets AUTH_USERNAME set another user's password, which ends their tokens", async () => {
     expect((await change('grace', { password: NEW })).status).toBe(200);
     expect((await client.get('/auth/me', grace)).status).toBe(401);
     expect((await client.login('grace', PASSWORD)).status).toBe(401);
     expect((await client.login('grace', NEW)).status).toBe(200);
   });
 
-  it('is 404 for an unknown user', async () => {
+  it('answers 404 for an unknown user', async () => {
     expect(codeOf(await change('nobody', { password: NEW }))).toEqual([404, 'NOT_FOUND']);
   });
 
@@ -156,7 +156,7 @@ describe('PUT /users/:name/password', () => {
     expect(codeOf(await change(ADA.username, json))).toEqual([409, 'CONFLICT']);
   });
 
-  it('lets users change their own with the current one', async () => {
+  it('lets users change their own password with the current one', async () => {
     const json = { password: NEW, current_password: PASSWORD };
     const { status, headers } = await change('grace', json, grace);
     expect(status).toBe(200);
@@ -166,7 +166,7 @@ describe('PUT /users/:name/password', () => {
     expect((await client.login('grace', NEW)).status).toBe(200);
   });
 
-  it('needs the current one', async () => {
+  it('requires the current password', async () => {
     const answer = await change('grace', { password: NEW }, grace);
     expect(answer.body.error.details).toEqual([
       { path: 'current_password', message: 'is required for your own password' },
@@ -176,7 +176,7 @@ describe('PUT /users/:name/password', () => {
     expect((await client.login('grace', PASSWORD)).status).toBe(200);
   });
 
-  it('counts wrong ones as failed logins of the address', async () => {
+  it('counts wrong current passwords as failed logins of the address', async () => {
     const limited = createObservatoryClient({
       db: database.db,
       environment: { LOGIN_MAX_FAILURES: '2' },
@@ -191,7 +191,7 @@ describe('PUT /users/:name/password', () => {
     expect((await limited.login('grace', PASSWORD)).status).toBe(429);
   });
 
-  it('keeps the browser logged in that changed it, and no other', async () => {
+  it('keeps only the browser that changed the password logged in', async () => {
     const logIn = async () => {
       const login = { username: 'grace', password: PASSWORD };
       const answer = await client.post('/auth/session', login, { token: null, headers: ofPage });

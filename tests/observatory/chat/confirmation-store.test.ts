@@ -13,15 +13,15 @@ import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
-// What an approval is good for, also for a process that asks with what is not its own: one run, of one tool,
-// with the arguments that were shown.
+// What an approval allows, even if a process presents the wrong id, tool or arguments: one run of one tool with
+// the arguments that were shown.
 
 const stores = [
   ['in the process', false],
   ['in Redis', true],
 ] as const;
 
-describe.each(stores)('a confirmation %s', (_name, inRedis) => {
+describe.each(stores)('a confirmation stored %s', (_name, inRedis) => {
   let rest: UpstashRest | null = null;
   let clock: TestClock;
   let store: ConfirmationStore;
@@ -40,7 +40,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
   });
   const test = inRedis && !hasRedisServer ? it.skip : it;
 
-  test('that is approved is spent by the first who claims it, and told to that one again', async () => {
+  test('goes to the first claimant once approved, and only to that one again', async () => {
     expect(await store.claim(claim)).toBe('pending');
     expect(await store.decide(claim.id, 'ada', 'approved')).toBe(true);
     expect(await store.claim(claim)).toBe('approved');
@@ -51,14 +51,14 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
   test.each([
     ['another tool', { tool: 'another' }],
     ['other arguments', { argsHash: 'b' }],
-    ['an id that nobody has', { id: randomUUID() }],
-  ])('that is approved is expired for %s', async (_what, other) => {
+    ['an unknown id', { id: randomUUID() }],
+  ])('is expired for a claim with %s, although approved', async (_what, other) => {
     await store.decide(claim.id, 'ada', 'approved');
     expect(await store.claim({ ...claim, ...other })).toBe('expired');
     expect(await store.claim(claim)).toBe('approved');
   });
 
-  test.each(['approved', 'rejected'] as const)('that is %s is decided for good', async (first) => {
+  test.each(['approved', 'rejected'] as const)('stays %s once decided', async (first) => {
     expect(await store.decide(claim.id, 'grace', 'approved')).toBeNull();
     expect(await store.decide(claim.id, 'ada', first)).toBe(true);
     for (const next of ['approved', 'rejected'] as const) {
@@ -68,7 +68,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     expect(await store.claim(claim)).toBe(first);
   });
 
-  test('whose time is over is decided by nobody', async () => {
+  test('cannot be decided after it expires', async () => {
     clock.advance(120_000);
     expect(await store.decide(claim.id, 'ada', 'approved')).toBe(false);
     expect(await store.claim(claim)).toBe('expired');

@@ -25,14 +25,14 @@ import { sql } from '../../support/records.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
-// A person's consent to send_report_email, decided in every way and through any process.
+// A person's decision about send_report_email, made in every way and through any process.
 
 const database = useDatabase();
 const chat = useMailChat(database);
 
 beforeAll(async () => {
   await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
-  // Before the time at which the clock of tests stands, so that her tokens are hers.
+  // Before the test clock's time, so that her tokens were issued after it.
   await sql(database.db, "UPDATE users SET created_at = '2026-01-01'");
 });
 
@@ -40,11 +40,11 @@ const storedTurn = async () => (await readMessages(database.db))[1];
 const mailed = { tool_call_id: 'call_mail', args: mailArguments };
 const typesOf = (events: { type: string }[]) => events.map(({ type }) => type);
 
-describe.each(stores)('a confirmation %s', (_name, inRedis) => {
+describe.each(stores)('a confirmation stored %s', (_name, inRedis) => {
   const store = useStore(chat, inRedis);
   const { test, begin } = store;
 
-  test('that is approved runs the tool, once, with what was shown', async () => {
+  test('runs the tool once, with the arguments shown, when approved', async () => {
     const server = await begin();
     const expires_at = new Date(server.deps.clock.now() + 120_000).toISOString();
     const { client, confirm_id } = await chat.askForMail(server);
@@ -93,7 +93,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     expect(chat.mail.received).toHaveLength(1);
   });
 
-  test('that is rejected ends with tool_end alone, and nothing is mailed', async () => {
+  test('ends with tool_end alone when rejected, and nothing is mailed', async () => {
     const server = await begin();
     const { client, confirm_id } = await chat.askForMail(server);
     const answer = await server.post('/chat/confirm', { confirm_id, approved: false });
@@ -121,7 +121,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     );
   });
 
-  test('that nobody decides expires, and a late decision is 409', async () => {
+  test('expires without a decision, and a late one gets 409', async () => {
     const server = await begin();
     const { client, confirm_id } = await chat.askForMail(server);
     server.deps.clock.advance(120_000);
@@ -140,7 +140,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     expect(chat.mail.received).toHaveLength(0);
   });
 
-  test('is 404 for another user, who changes nothing', async () => {
+  test('is 404 for another user, whose decision changes nothing', async () => {
     const server = await begin();
     const { client, confirm_id } = await chat.askForMail(server);
     expect((await decide(server, confirm_id, true, 'grace')).status).toBe(404);
@@ -154,7 +154,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     expect(chat.mail.received).toHaveLength(0);
   });
 
-  test('that two decide at once is decided by one of them', async () => {
+  test('is decided by only one of two simultaneous decisions', async () => {
     const server = await begin();
     const { client, confirm_id } = await chat.askForMail(server);
     const answers = await Promise.all(
@@ -175,7 +175,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     });
   });
 
-  test('expires when the client goes away, and the tool does not run', async () => {
+  test('expires when the client disconnects, and the tool does not run', async () => {
     const server = await begin();
     const { client, confirm_id } = await chat.askForMail(server);
     await client.leave();
@@ -185,7 +185,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     expect(chat.mail.received).toHaveLength(0);
   });
 
-  test('expires with the deadline, which then ends the turn', async () => {
+  test('expires at the deadline, which then ends the turn', async () => {
     const server = await chat.start({
       ...store.redis?.environment,
       HITL_CONFIRMATION_TIMEOUT_SECONDS: '400',
@@ -205,7 +205,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     });
   });
 
-  test('expires with the process', async () => {
+  test('expires when the process ends', async () => {
     const server = await begin();
     const { client, confirm_id } = await chat.askForMail(server);
     server.stop();
@@ -219,62 +219,65 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
   });
 });
 
-describe.skipIf(!hasRedisServer)('through a second process that shares Redis', () => {
-  let redis: UpstashRest;
-  beforeAll(async () => {
-    redis = await startUpstashRest();
-  });
-  afterAll(() => redis.close());
-
-  it('a decision reaches the waiting stream', async () => {
-    const [first, second] = [
-      await chat.start(redis.environment),
-      await chat.start(redis.environment),
-    ];
-    const { client, confirm_id } = await chat.askForMail(first);
-    expect((await decide(second, confirm_id, true)).status).toBe(200);
-    await advanceUntilSettled(first.deps, client.ended);
-    expect(chat.mail.received).toHaveLength(1);
-    await expectState({ server: first, redis }, confirm_id, 'approved');
-    expect(await storedTurn()).toMatchObject({
-      status: 'completed',
-      tool_calls: [{ success: true }],
+describe.skipIf(!hasRedisServer)(
+  'a confirmation decided through a second process that shares Redis',
+  () => {
+    let redis: UpstashRest;
+    beforeAll(async () => {
+      redis = await startUpstashRest();
     });
-  });
+    afterAll(() => redis.close());
 
-  it('is kept for 24 hours', async () => {
-    const server = await chat.start(redis.environment);
-    const { confirm_id } = await chat.askForMail(server);
-    const left = Number(await redis.send(['PTTL', `backup:confirmation:${confirm_id}`]));
-    expect(left).toBeGreaterThan(86_400_000);
-    expect(left).toBeLessThanOrEqual(86_400_000 + 120_000);
-  });
+    it('reaches the waiting stream', async () => {
+      const [first, second] = [
+        await chat.start(redis.environment),
+        await chat.start(redis.environment),
+      ];
+      const { client, confirm_id } = await chat.askForMail(first);
+      expect((await decide(second, confirm_id, true)).status).toBe(200);
+      await advanceUntilSettled(first.deps, client.ended);
+      expect(chat.mail.received).toHaveLength(1);
+      await expectState({ server: first, redis }, confirm_id, 'approved');
+      expect(await storedTurn()).toMatchObject({
+        status: 'completed',
+        tool_calls: [{ success: true }],
+      });
+    });
 
-  it('arguments that were changed in the store afterwards are not run', async () => {
-    const server = await chat.start(redis.environment);
-    const { client, confirm_id } = await chat.askForMail(server);
-    await redis.send(['HSET', `backup:confirmation:${confirm_id}`, 'hash', 'another']);
-    await decide(server, confirm_id, true);
-    const events = await advanceUntilSettled(server.deps, client.ended);
-    expect(events.find(({ type }) => type === 'tool_end')).toMatchObject({ success: false });
-    expect(chat.mail.received).toHaveLength(0);
-  });
+    it('is kept for 24 hours', async () => {
+      const server = await chat.start(redis.environment);
+      const { confirm_id } = await chat.askForMail(server);
+      const left = Number(await redis.send(['PTTL', `backup:confirmation:${confirm_id}`]));
+      expect(left).toBeGreaterThan(86_400_000);
+      expect(left).toBeLessThanOrEqual(86_400_000 + 120_000);
+    });
 
-  it('is 503 while Redis is down, and nobody is asked', async () => {
-    const server = await chat.start(redis.environment);
-    redis.mode = 'fail';
-    const answer = await decide(server, randomUUID(), true);
-    expect([answer.status, await answer.json()]).toMatchObject([
-      503,
-      { error: { code: 'SERVICE_UNAVAILABLE' } },
-    ]);
-    scriptChat(chat.gateway, { calls: [mailCall] }, { text: ['It could not be asked.'] });
-    const events = await (await askStream(server, { question: 'Mail.' })).ended;
-    redis.mode = 'serve';
-    expect(typesOf(events)).not.toContain('confirm_required');
-    expect(events.find(({ type }) => type === 'tool_end')).toMatchObject({ success: false });
-  });
-});
+    it('does not run the tool if its arguments were changed in the store', async () => {
+      const server = await chat.start(redis.environment);
+      const { client, confirm_id } = await chat.askForMail(server);
+      await redis.send(['HSET', `backup:confirmation:${confirm_id}`, 'hash', 'another']);
+      await decide(server, confirm_id, true);
+      const events = await advanceUntilSettled(server.deps, client.ended);
+      expect(events.find(({ type }) => type === 'tool_end')).toMatchObject({ success: false });
+      expect(chat.mail.received).toHaveLength(0);
+    });
+
+    it('gets 503 while Redis is down, and nobody is asked', async () => {
+      const server = await chat.start(redis.environment);
+      redis.mode = 'fail';
+      const answer = await decide(server, randomUUID(), true);
+      expect([answer.status, await answer.json()]).toMatchObject([
+        503,
+        { error: { code: 'SERVICE_UNAVAILABLE' } },
+      ]);
+      scriptChat(chat.gateway, { calls: [mailCall] }, { text: ['It could not be asked.'] });
+      const events = await (await askStream(server, { question: 'Mail.' })).ended;
+      redis.mode = 'serve';
+      expect(typesOf(events)).not.toContain('confirm_required');
+      expect(events.find(({ type }) => type === 'tool_end')).toMatchObject({ success: false });
+    });
+  },
+);
 
 describe('POST /chat/confirm', () => {
   it.each([
@@ -287,7 +290,7 @@ describe('POST /chat/confirm', () => {
       'VALIDATION_ERROR',
     ],
     ['an unknown confirm_id', { confirm_id: randomUUID(), approve: true }, 404, 'NOT_FOUND'],
-  ])('refuses %s', async (_case, body, status, code) => {
+  ])('rejects %s', async (_case, body, status, code) => {
     const answer = await (await chat.start()).post('/chat/confirm', body);
     expect([answer.status, await answer.json()]).toMatchObject([status, { error: { code } }]);
   });

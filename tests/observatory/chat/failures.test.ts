@@ -10,20 +10,20 @@ import {
 import { setUpChat } from '../../support/chat-world.ts';
 import type { ScriptedAnswer } from '../../support/gateway.ts';
 
-// What ends a turn before its own end: the gateway, the deadline, the client, the process.
+// What ends a turn early: the gateway, the deadline, the client or the process.
 
 const chat = setUpChat();
 
 const PATH = '/chat/completions';
 const question = { question: 'Is all well?' };
 const keysUsed = () => chat.gateway.requestsTo(PATH).map(({ key }) => key);
-/** The turn as it was stored, when it is. */
+/** The stored turn, once it is stored. */
 const storedTurn = () =>
   waitFor(async () => (await readMessages(chat.database.db))[1] ?? null, 'a stored turn');
-/** Resolves when the gateway was asked. */
+/** Resolves when the gateway has received a request. */
 const untilAsked = () => waitFor(() => chat.gateway.requestsTo(PATH)[0] ?? null, 'a request');
 
-describe('failing over', () => {
+describe('a chat turn', () => {
   it.each([401, 402, 429])('fails over to the next server key on %i', async (status) => {
     chat.gateway.refusedKeys.set('server-key-number-1', status);
     scriptChat(chat.gateway, { text: ['Yes.'] });
@@ -67,23 +67,23 @@ describe('a failure of the gateway', () => {
     ['500', refused(500), 'GATEWAY_UNAVAILABLE'],
     ['a reset connection', { instead: 'reset' }, 'GATEWAY_UNAVAILABLE'],
     ['a redirect', { status: 302, headers: { Location: 'http://127.0.0.1:9/' } }, 'GATEWAY_ERROR'],
-    ['an answer that is no stream', { body: { choices: [] } }, 'GATEWAY_ERROR'],
+    ['an answer that is not a stream', { body: { choices: [] } }, 'GATEWAY_ERROR'],
     ['a 200 with an error', { body: refused(402).body }, 'GATEWAY_OUT_OF_CREDITS'],
-  ])('by %s is an error event, then done', async (_case, answer, code) => {
+  ])('becomes an error event and then done when it is %s', async (_case, answer, code) => {
     chat.gateway.always = answer;
     const events = await (await askStream(chat.server, question)).ended;
     expect(events.map(({ type }) => type)).toEqual(['info', 'agent_reasoning', 'error', 'done']);
     const [, , error, done] = events;
     expect(error).toMatchObject({ code });
     expect(JSON.stringify(events)).not.toContain('inner words');
-    // Nothing is tried again with the same key.
+    // Nothing is retried with the same key.
     expect(keysUsed()).toEqual([...new Set(keysUsed())]);
     expect(done).toMatchObject({ answer: error && 'message' in error ? error.message : '' });
     expect(await storedTurn()).toMatchObject({ status: 'failed', content: '', tool_calls: [] });
   });
 
   it.each(['close', 'reset'] as const)(
-    'half a stream, by %s, is GATEWAY_UNAVAILABLE',
+    'becomes GATEWAY_UNAVAILABLE when a stream breaks off by %s',
     async (instead) => {
       const gate = Promise.withResolvers<void>();
       scriptChat(chat.gateway, { text: ['Half an'], gate: gate.promise, instead });
@@ -99,25 +99,30 @@ describe('a failure of the gateway', () => {
     },
   );
 
-  it.each(['reset', 'silence'])('is ignored when a complete answer ends by %s', async (end) => {
-    const gate = Promise.withResolvers<void>();
-    chat.gateway.routes.set(PATH, async (_request, response) => {
-      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-      response.write('data: {"choices":[{"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\n');
-      await gate.promise;
-      response.destroy();
-    });
-    const { ended, until } = await askStream(chat.server, question);
-    await until('token');
-    if (end === 'reset') gate.resolve();
-    else chat.server.deps.clock.advance(30_000);
-    expect((await ended).at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
-    expect(await storedTurn()).toMatchObject({ status: 'completed', content: 'Yes.' });
-    gate.resolve();
-  });
+  it.each(['a reset', 'silence'])(
+    'is ignored when it is %s after a complete answer',
+    async (end) => {
+      const gate = Promise.withResolvers<void>();
+      chat.gateway.routes.set(PATH, async (_request, response) => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        response.write(
+          'data: {"choices":[{"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\n',
+        );
+        await gate.promise;
+        response.destroy();
+      });
+      const { ended, until } = await askStream(chat.server, question);
+      await until('token');
+      if (end === 'a reset') gate.resolve();
+      else chat.server.deps.clock.advance(30_000);
+      expect((await ended).at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
+      expect(await storedTurn()).toMatchObject({ status: 'completed', content: 'Yes.' });
+      gate.resolve();
+    },
+  );
 
   it.each(['before its head', 'in mid-stream'])(
-    'a hang %s ends after the time-out',
+    'becomes a time-out when the gateway hangs %s',
     async (when) => {
       if (when === 'in mid-stream') scriptChat(chat.gateway, { text: ['Wait'], instead: 'hang' });
       else chat.gateway.always = { instead: 'hang' };
@@ -134,7 +139,7 @@ describe('a failure of the gateway', () => {
     },
   );
 
-  it("with 401 for a user's own key makes the next turn 403, without a stream", async () => {
+  it("by 401 for a user's own key makes the next turn 403, without a stream", async () => {
     await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
     chat.gateway.refusedKeys.set(chat.gateway.issuedKey, 401);
     const events = await (await askStream(chat.server, question)).ended;
@@ -149,14 +154,14 @@ describe('a failure of the gateway', () => {
   it.each([
     [402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 'GATEWAY_RATE_LIMITED'],
-  ])('by %i, for a user with their own key, asks with no other key', async (status, code) => {
+  ])("by %i for a user's own key becomes %s, and no other key is tried", async (status, code) => {
     await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
     chat.gateway.refusedKeys.set(chat.gateway.issuedKey, status);
     const events = await (await askStream(chat.server, question)).ended;
     expect(events.at(-2)).toMatchObject({ type: 'error', code });
     expect(keysUsed()).toEqual([chat.gateway.issuedKey]);
     expect(await storedTurn()).toMatchObject({ status: 'failed', content: '' });
-    // The key is as good as before.
+    // The key is still valid.
     chat.gateway.refusedKeys.clear();
     scriptChat(chat.gateway, { text: ['Yes.'] });
     const next = await (await askStream(chat.server, question)).ended;
@@ -165,7 +170,7 @@ describe('a failure of the gateway', () => {
 });
 
 describe('the deadline', () => {
-  it('ends an upstream that trickles forever', async () => {
+  it('ends a model that trickles forever', async () => {
     let trickling: NodeJS.Timeout | undefined;
     chat.gateway.routes.set(PATH, (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -175,7 +180,7 @@ describe('the deadline', () => {
     });
     const { ended, until } = await askStream(chat.server, question);
     await until('token');
-    // Never longer silent than the time-out of the model.
+    // Never silent for longer than the gateway's time-out.
     const events = await advanceUntilSettled(chat.server.deps, ended);
     clearInterval(trickling);
     expect(events.slice(-2)).toMatchObject([
@@ -189,11 +194,11 @@ describe('the deadline', () => {
   });
 });
 
-describe('a client that goes away', () => {
+describe('a disconnect of the client', () => {
   it.each([
-    ['before the first token', []],
-    ['in mid-text', ['Some ', 'words']],
-  ])('%s has its turn stored as failed, with what was streamed', async (_case, text) => {
+    ['that came before the first token', []],
+    ['that came in mid-text', ['Some ', 'words']],
+  ])('%s stores the turn as failed, with what was streamed', async (_case, text) => {
     scriptChat(chat.gateway, { text, instead: 'hang' });
     const client = await askStream(chat.server, question);
     await untilAsked();
@@ -208,7 +213,7 @@ describe('a client that goes away', () => {
     });
   });
 
-  it('while a tool runs stores the arguments of the call', async () => {
+  it('stores the arguments of the call when it comes while a tool runs', async () => {
     const calls = [{ id: 'c1', name: 'list_backup_runs' }];
     scriptChat(chat.gateway, { calls });
     const gate = Promise.withResolvers<void>();
@@ -244,8 +249,8 @@ describe('the end of the process', () => {
   });
 });
 
-describe('the database', () => {
-  it('has the question before the model is asked', async () => {
+describe('the chat history', () => {
+  it('contains the question before the model is asked', async () => {
     const seen: unknown[] = [];
     chat.gateway.routes.set(PATH, async (_request, response) => {
       seen.push(...(await readMessages(chat.database.db)));
@@ -262,21 +267,24 @@ describe('the database', () => {
       'the database is unavailable',
     ],
     ['lacks the table', () => new Error('no such table'), 'the chat history is unavailable'],
-  ])('that %s when the question is stored is a plain 503', async (_case, fault, message) => {
-    chat.db.before((statement) => {
-      if (statement.name === 'begin_chat_turn') throw fault();
-    });
-    for (const path of ['/chat', '/chat/stream']) {
-      const answer = await chat.server.post(path, question);
-      expect([answer.status, await answer.json()]).toMatchObject([
-        503,
-        { error: { code: 'SERVICE_UNAVAILABLE', message } },
-      ]);
-    }
-    expect(keysUsed()).toEqual([]);
-  });
+  ])(
+    'answers a plain 503 if the database %s when the question is stored',
+    async (_case, fault, message) => {
+      chat.db.before((statement) => {
+        if (statement.name === 'begin_chat_turn') throw fault();
+      });
+      for (const path of ['/chat', '/chat/stream']) {
+        const answer = await chat.server.post(path, question);
+        expect([answer.status, await answer.json()]).toMatchObject([
+          503,
+          { error: { code: 'SERVICE_UNAVAILABLE', message } },
+        ]);
+      }
+      expect(keysUsed()).toEqual([]);
+    },
+  );
 
-  it('that cannot store the turn makes it fail, with an error event', async () => {
+  it('makes the turn fail with an error event if it cannot be stored', async () => {
     scriptChat(chat.gateway, { text: ['Yes.'] });
     chat.db.before((statement) => {
       if (statement.name === 'end_chat_turn') throw new Error('disk full');

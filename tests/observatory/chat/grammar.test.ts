@@ -14,7 +14,7 @@ import {
 import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 
-// Whatever a model says: the events of the stream come in the promised order, and the stored turn is what it told.
+// Whatever a model says, the events come in the documented order and the stored turn matches them.
 
 let database: TestDatabase;
 let gateway: Gateway;
@@ -40,7 +40,7 @@ const call = fc.record({
     fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3 }),
   ),
 });
-/** What the scripts of a model know of a step, without calls whose person would have to be waited for. */
+/** One scripted step of the model, without calls that would wait for a person. */
 const step: fc.Arbitrary<ScriptedStep> = fc
   .record({
     text,
@@ -70,7 +70,7 @@ it('the events of a turn are in order, and the stored turn matches them', async 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
       await emptyChat(database.db);
-      // A second each, by the rate limit.
+      // One turn a second, because of the rate limit.
       server.deps.clock.advance(1_000);
       scriptChat(gateway, ...steps);
       const { ended, response } = await askStream(server, { question: 'Is all well?' });

@@ -6,8 +6,8 @@ import { decide, expectState, stores, useMailChat, useStore } from '../../suppor
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
-// Whoever is told that a call is approved finds that it ran, whatever happens between the decision and the
-// next look of the stream. Nothing runs twice.
+// If a person is told that a call is approved, it runs, whatever happens between the decision and the stream's
+// next poll. Nothing runs twice.
 
 const database = useDatabase();
 const chat = useMailChat(database);
@@ -15,11 +15,11 @@ const chat = useMailChat(database);
 const storedTurn = () =>
   waitFor(async () => (await readMessages(database.db))[1] ?? null, 'a stored turn');
 
-describe.each(stores)('an approval %s', (_name, inRedis) => {
+describe.each(stores)('an approval stored %s', (_name, inRedis) => {
   const store = useStore(chat, inRedis);
   const { test, begin } = store;
 
-  test('whose user then goes away is carried out, and stored', async () => {
+  test('is carried out and stored although its user then disconnects', async () => {
     const server = await begin();
     const { client, confirm_id } = await chat.askForMail(server);
     expect((await decide(server, confirm_id, true)).status).toBe(200);
@@ -49,7 +49,7 @@ describe.each(stores)('an approval %s', (_name, inRedis) => {
     expect(chat.mail.received).toHaveLength(1);
   });
 
-  test('is carried out to its end when its user goes away meanwhile', async () => {
+  test('is carried out completely when its user disconnects meanwhile', async () => {
     const asked = Promise.withResolvers<void>();
     const mayAnswer = Promise.withResolvers<void>();
     chat.answerMail = () => async (response) => {
@@ -68,14 +68,14 @@ describe.each(stores)('an approval %s', (_name, inRedis) => {
   });
 });
 
-describe.skipIf(!hasRedisServer)('while answers of Redis are lost', () => {
+describe.skipIf(!hasRedisServer)('an approval while answers of Redis are lost', () => {
   let redis: UpstashRest;
   beforeAll(async () => {
     redis = await startUpstashRest();
   });
   afterAll(() => redis.close());
 
-  it('an approval is found by the next poll, and the tool runs once', async () => {
+  it('is found by the next poll, and the tool runs once', async () => {
     const server = await chat.start(redis.environment);
     const { client, confirm_id } = await chat.askForMail(server);
     await decide(server, confirm_id, true);
@@ -84,7 +84,7 @@ describe.skipIf(!hasRedisServer)('while answers of Redis are lost', () => {
     const spent = async () =>
       (await redis.send(['HGET', `backup:confirmation:${confirm_id}`, 'spent'])) as string | null;
     await waitFor(spent, 'a look at the approval');
-    // The deadline of the turn, and the next look.
+    // The turn's deadline and the next poll.
     await untilAsleep(server.deps, 2);
     expect(chat.mail.received).toHaveLength(0);
     redis.mode = 'serve';

@@ -5,8 +5,8 @@ import { setUpChat } from '../../support/chat-world.ts';
 import { untilAsleep } from '../../support/live.ts';
 import { askRaw, type RawQuestion } from '../../support/raw-question.ts';
 
-// A client whose connection ends before its answer has begun, at each stage and on both paths: the turn
-// ends, and what there is of it is stored. What follows the first event is in failures.test.ts.
+// A client that disconnects before its answer has begun, at each stage and on both paths: the turn ends, and
+// what exists of it is stored. For later disconnects see failures.test.ts.
 
 const chat = setUpChat();
 
@@ -14,14 +14,14 @@ const PATH = '/chat/completions';
 const storedTurn = () =>
   waitFor(async () => (await readMessages(chat.database.db))[1] ?? null, 'a stored turn');
 
-/** Goes away. Resolves when the server knows. */
+/** Disconnects. Resolves when the server has noticed. */
 async function leave({ client, response }: RawQuestion): Promise<void> {
   const known = once(response, 'close');
   client.socket.destroy();
   await known;
 }
 
-/** Holds one statement back: resolves when it is asked for, and lets it go on when it is told to. */
+/** Holds one statement back. `asked` resolves when it starts; `release` lets it continue. */
 function hold(name: string) {
   const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   chat.db.before(async (statement) => {
@@ -33,7 +33,7 @@ function hold(name: string) {
 }
 
 it.each(['/chat', '/chat/stream'])(
-  'while the question of POST %s is stored: no model is asked',
+  'POST %s asks no model if the client leaves while the question is being stored',
   async (path) => {
     const storing = hold('begin_chat_turn');
     const asked = await askRaw(chat.server, path);
@@ -47,7 +47,7 @@ it.each(['/chat', '/chat/stream'])(
 );
 
 it.each(['/chat', '/chat/stream'])(
-  'while POST %s looks for sources: it is stored at once, and no model is asked',
+  'POST %s stores the turn at once and asks no model if the client leaves during the search for sources',
   async (path) => {
     const searching = hold('search');
     const asked = await askRaw(chat.server, path);
@@ -60,7 +60,7 @@ it.each(['/chat', '/chat/stream'])(
   },
 );
 
-it('while POST /chat asks the model also ends the request to the gateway', async () => {
+it('POST /chat also ends the request to the gateway if the client leaves while the model answers', async () => {
   const gone = Promise.withResolvers<void>();
   scriptChat(chat.gateway, { text: ['Half an'], instead: 'hang' });
   const say = chat.gateway.routes.get(PATH);
@@ -70,14 +70,14 @@ it('while POST /chat asks the model also ends the request to the gateway', async
   });
   const asked = await askRaw(chat.server, '/chat');
   await waitFor(() => chat.gateway.requestsTo(PATH)[0] ?? null, 'a request');
-  // The deadline of the turn, and the silence of the gateway.
+  // The turn's deadline and the gateway's time-out.
   await untilAsleep(chat.server.deps, 2);
   await leave(asked);
   expect(await storedTurn()).toMatchObject({ status: 'failed' });
   await gone.promise;
 });
 
-it('while a tool of POST /chat runs stores the call', async () => {
+it('POST /chat stores the tool call that was running when the client left', async () => {
   scriptChat(chat.gateway, { calls: [{ id: 'c1', name: 'list_backup_runs' }] });
   const listing = hold('runs_page');
   const asked = await askRaw(chat.server, '/chat');

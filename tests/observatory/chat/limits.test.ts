@@ -9,7 +9,7 @@ import {
 } from '../../support/chat.ts';
 import { setUpChat } from '../../support/chat-world.ts';
 
-// What a model that misbehaves is kept from: calls that make no sense, and no end.
+// Limits for a misbehaving model: invalid calls and answers without end.
 
 const chat = setUpChat();
 
@@ -17,11 +17,11 @@ const PATH = '/chat/completions';
 const ask = async () => (await askStream(chat.server, { question: 'Is all well?' })).ended;
 const stored = async () => (await readMessages(chat.database.db))[1];
 
-describe('a call', () => {
+describe('a tool call', () => {
   const listRuns = (args: unknown): ScriptedCall => ({ id: 'c1', name: 'list_backup_runs', args });
 
   it.each([
-    ['text that is no JSON', '{"limit": 3'],
+    ['text that is not JSON', '{"limit": 3'],
     ['a list', [3]],
     ['a text', '"3"'],
     ['more than any tool takes', { limit: 3, padding: 'x'.repeat(300_000) }],
@@ -71,7 +71,7 @@ describe('a call', () => {
     });
   });
 
-  it('is one of at most 12 in an answer', async () => {
+  it('is ignored after the first 12 of an answer', async () => {
     const calls = Array.from({ length: 14 }, (_, n) => ({ id: `c${n}`, name: 'nothing' }));
     scriptChat(chat.gateway, { calls }, { text: ['Done.'] });
     const events = await ask();
@@ -80,8 +80,8 @@ describe('a call', () => {
   });
 });
 
-describe('an end', () => {
-  it('comes after 12 questions to a model that only calls tools', async () => {
+describe('a turn', () => {
+  it('ends after 12 requests to a model that only calls tools', async () => {
     const calls = [{ id: 'c1', name: 'nothing' }];
     scriptChat(chat.gateway, ...Array.from({ length: 13 }, () => ({ calls })));
     expect((await ask()).slice(-2)).toMatchObject([
@@ -100,7 +100,7 @@ describe('an end', () => {
     expect(turn?.tool_calls).toHaveLength(11);
   });
 
-  /** Has the gateway send one kind of event without end; resolves when its client is gone. */
+  /** Lets the gateway send one kind of event endlessly; resolves when its client has disconnected. */
   function pourForever(delta: object): Promise<void> {
     const gone = Promise.withResolvers<void>();
     const event = `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`;
@@ -118,7 +118,7 @@ describe('an end', () => {
 
   const words = 'word '.repeat(2_000);
 
-  it('comes after a million characters of text', async () => {
+  it('ends after a million characters of text', async () => {
     const gone = pourForever({ content: words });
     expect((await ask()).slice(-2)).toMatchObject([
       { type: 'error', code: 'GATEWAY_ERROR', message: "the model's answer is too long" },
@@ -128,7 +128,7 @@ describe('an end', () => {
     expect(await stored()).toMatchObject({ status: 'failed', content: words.repeat(100) });
   });
 
-  it('comes to endless reasoning', async () => {
+  it('ends endless reasoning', async () => {
     const gone = pourForever({ reasoning_content: words });
     expect((await ask()).slice(-2)).toMatchObject([
       { type: 'error', code: 'GATEWAY_ERROR' },

@@ -13,7 +13,7 @@ import { decide, type MailChat, mailCall, startMailChat } from '../../support/ma
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest } from '../../support/upstash-rest.ts';
 
-// What a person is asked about is what is mailed, and nobody is asked about what cannot be.
+// A person approves exactly what is mailed, and is not asked about a mail that cannot be sent.
 
 const database = useDatabase();
 let chat: MailChat;
@@ -27,7 +27,7 @@ const SMTP_TO = 'Ops@example.com, boss@example.com, ops@EXAMPLE.com';
 const written = { subject: 'The week', content_markdown: '# All is well' };
 const callWith = (args: object) => ({ ...mailCall, args });
 
-/** Has the model mail this, and the person approve it. */
+/** Lets the model mail this and the person approve it. */
 async function approve(server: ChatServer, args: object) {
   scriptChat(chat.gateway, { calls: [callWith(args)] }, { text: ['As you say.'] });
   const client = await askStream(server, { question: 'Mail the week.' });
@@ -37,13 +37,13 @@ async function approve(server: ChatServer, args: object) {
   return { confirm_id, events };
 }
 
-describe('the question', () => {
+describe('a question about a mail', () => {
   it.each([
     ['left out', undefined, ['ops@EXAMPLE.com', 'boss@example.com']],
     ['null', null, ['ops@EXAMPLE.com', 'boss@example.com']],
-    ['one of them, in other letters', ['BOSS@example.com '], ['boss@example.com']],
+    ['one of them, in other case', ['BOSS@example.com '], ['boss@example.com']],
     ['one twice', ['boss@example.com', 'Boss@example.com'], ['boss@example.com']],
-  ])('shows the recipients of the mail: %s', async (_case, asked, recipients) => {
+  ])('shows the recipients when they are %s', async (_case, asked, recipients) => {
     const server = await chat.start({ SMTP_TO });
     const { events } = await approve(server, { ...written, recipients: asked });
     const args = { ...written, recipients };
@@ -88,8 +88,8 @@ describe('the question', () => {
   });
 });
 
-describe('nobody is asked', () => {
-  /** Asks for a mail that cannot be sent; the call is told like that of any other tool. */
+describe('a mail that cannot be sent', () => {
+  /** Asks for such a mail, checks that its call fails like that of any other tool, and returns the error. */
   async function fail(server: ChatServer, args: unknown): Promise<string> {
     scriptChat(chat.gateway, { calls: [{ ...mailCall, args }] }, { text: ['Hm.'] });
     const events = await (await askStream(server, { question: 'Mail.' })).ended;
@@ -109,7 +109,7 @@ describe('nobody is asked', () => {
     const [, stored] = await readMessages(database.db);
     const error = String(stored?.tool_calls[0]?.error);
     expect(events[3]).toMatchObject({ error });
-    // The model reads it, and can do better.
+    // The model reads the error and can correct itself.
     expect(sentTo(chat.gateway, 1).at(-1)?.content).toContain(error);
     return error;
   }
@@ -120,12 +120,12 @@ describe('nobody is asked', () => {
     ['a field that it does not have', { ...written, cc: ['eve@example.org'] }, 'cc'],
     ['a subject that nobody can see', { ...written, subject: '\u202e' }, 'subject'],
     ['text that is no JSON', '{"subject":', 'JSON'],
-  ])('about a call with %s', async (_case, args, named) => {
+  ])('is not asked about when the call has %s', async (_case, args, named) => {
     const error = await fail(await chat.start({ SMTP_TO }), args);
     expect(error).toContain(named);
   });
 
-  it('about a recipient that is not allowed, and the model is told who is', async () => {
+  it('is not asked about when a recipient is not allowed, and the model is told who is', async () => {
     const server = await chat.start({ SMTP_TO });
     const recipients = ['boss@example.com', 'eve@example.org'];
     expect(await fail(server, { ...written, recipients })).toBe(
@@ -133,15 +133,18 @@ describe('nobody is asked', () => {
     );
   });
 
-  it.each(['RESEND_API_KEY', 'SMTP_FROM', 'SMTP_TO'])('without %s', async (name) => {
-    const server = await chat.start({ [name]: '' });
-    const fault = `no report can be mailed: the operator has to set ${name}`;
-    expect(await fail(server, { ...written, recipients: ['ops@example.com'] })).toBe(fault);
-    expect(sentTo(chat.gateway, 0)[0]?.content).toContain(fault);
-  });
+  it.each(['RESEND_API_KEY', 'SMTP_FROM', 'SMTP_TO'])(
+    'is not asked about without %s',
+    async (name) => {
+      const server = await chat.start({ [name]: '' });
+      const fault = `no report can be mailed: the operator has to set ${name}`;
+      expect(await fail(server, { ...written, recipients: ['ops@example.com'] })).toBe(fault);
+      expect(sentTo(chat.gateway, 0)[0]?.content).toContain(fault);
+    },
+  );
 });
 
-describe('the model is told who may receive reports', () => {
+describe('the description of send_report_email', () => {
   const tell = async (addresses: string) => {
     const server = await chat.start({ SMTP_TO: addresses });
     scriptChat(chat.gateway, { text: ['Yes.'] });
@@ -149,12 +152,12 @@ describe('the model is told who may receive reports', () => {
     return sentTo(chat.gateway, 0)[0]?.content ?? '';
   };
 
-  it('before it calls the tool', async () => {
+  it('tells the model who may receive reports before it calls the tool', async () => {
     const told = await tell('ops@example.com,boss@example.com');
     expect(told).toContain('without recipients all of them do: ops@example.com, boss@example.com.');
   });
 
-  it('up to a limit', async () => {
+  it('is limited in length', async () => {
     const long = Array.from({ length: 50 }, (_, n) => `${'x'.repeat(50)}${n}@example.com`);
     const bare = (await tell('ops@example.com')).length;
     await chat.close();

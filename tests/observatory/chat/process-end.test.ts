@@ -6,8 +6,6 @@ import { TEST_SECRET } from '../../support/deps.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { ADA, TEST_JWT_SECRET } from '../../support/observatory-client.ts';
 
-// What `npm start` does with turns of the chat when it is stopped.
-
 let database: TestDatabase;
 let gateway: Gateway;
 let server: LocalServer;
@@ -29,28 +27,31 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([database.close(), gateway.close()]));
 
-it.each(['who waits', 'who is gone already'])('stores the turn of a client %s', async (who) => {
-  scriptChat(gateway, { text: ['Half a thought'], instead: 'hang' });
-  const login = await fetch(`${server.url}/auth/login`, {
-    method: 'POST',
-    body: new URLSearchParams(ADA),
-  });
-  const { access_token: token } = (await login.json()) as { access_token: string };
-  const response = await fetch(`${server.url}/observatory/chat/stream`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ question: 'Well?' }),
-  });
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let received = '';
-  await waitFor(async () => {
-    received += (await reader?.read())?.value ?? '';
-    return received.includes('"token"') || null;
-  }, 'a token');
-  if (who === 'who is gone already') await reader?.cancel();
-  await server.close();
-  expect(await readMessages(database.db)).toMatchObject([
-    { role: 'user', content: 'Well?' },
-    { role: 'assistant', content: 'Half a thought', status: 'failed' },
-  ]);
-});
+it.each(['waits', 'has left'])(
+  'npm start stores the turn of a client that %s when it stops',
+  async (who) => {
+    scriptChat(gateway, { text: ['Half a thought'], instead: 'hang' });
+    const login = await fetch(`${server.url}/auth/login`, {
+      method: 'POST',
+      body: new URLSearchParams(ADA),
+    });
+    const { access_token: token } = (await login.json()) as { access_token: string };
+    const response = await fetch(`${server.url}/observatory/chat/stream`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ question: 'Well?' }),
+    });
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let received = '';
+    await waitFor(async () => {
+      received += (await reader?.read())?.value ?? '';
+      return received.includes('"token"') || null;
+    }, 'a token');
+    if (who === 'has left') await reader?.cancel();
+    await server.close();
+    expect(await readMessages(database.db)).toMatchObject([
+      { role: 'user', content: 'Well?' },
+      { role: 'assistant', content: 'Half a thought', status: 'failed' },
+    ]);
+  },
+);

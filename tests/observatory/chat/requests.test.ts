@@ -15,7 +15,7 @@ import { ADDRESSES, startMailService } from '../../support/mail.ts';
 import { createObservatoryClient } from '../../support/observatory-client.ts';
 import { empty, insertLog, insertRun, sql } from '../../support/records.ts';
 
-// POST and GET /chat, what /chat/stream refuses before its first event, and /api/tools/execute.
+// POST and GET /chat, what /chat/stream rejects before its first event, and /api/tools/execute.
 
 const database = useDatabase();
 let gateway: Gateway;
@@ -102,7 +102,7 @@ describe('POST /chat', () => {
     [429, 429, 'GATEWAY_RATE_LIMITED'],
     [500, 502, 'GATEWAY_UNAVAILABLE'],
   ])(
-    'answers a %i of the gateway with %i %s, and stores the turn',
+    'answers a %i from the gateway with %i %s, and stores the turn',
     async (refusal, status, code) => {
       gateway.next.set('/chat/completions', [{ status: refusal }, { status: refusal }]);
       const answer = await client().post('/chat', { question });
@@ -116,7 +116,7 @@ describe('POST /chat', () => {
     [402, 402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 429, 'GATEWAY_RATE_LIMITED'],
   ])(
-    "answers a %i for a user's own key with %i %s, and asks with no other",
+    "answers a %i for a user's own key with %i %s, and tries no other key",
     async (refusal, status, code) => {
       const ada = client();
       await ada.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
@@ -161,24 +161,24 @@ describe('GET /chat', () => {
   it.each([
     ['a malformed session_id', '?question=a&session_id=x', 422],
     ['no question', '', 400],
-  ])('refuses %s', async (_case, query, status) => {
+  ])('rejects %s', async (_case, query, status) => {
     expect((await client().get(`/chat${query}`)).status).toBe(status);
   });
 });
 
-describe.each(['/chat', '/chat/stream'])('before a turn, POST %s', (path) => {
+describe.each(['/chat', '/chat/stream'])('POST %s', (path) => {
   it.each([
     ['a malformed session_id', { question, session_id: 'x' }, 422, 'VALIDATION_ERROR'],
     ['no question', {}, 400, 'VALIDATION_ERROR'],
     ['a blank question', { question: ' ' }, 400, 'VALIDATION_ERROR'],
     ['a model that costs', { question, model: 'acme/embed-paid' }, 400, 'MODEL_NOT_ALLOWED'],
-  ])('refuses %s and stores nothing', async (_case, body, status, code) => {
+  ])('rejects %s and stores nothing', async (_case, body, status, code) => {
     const answer = await client().post(path, body);
     expect([answer.status, answer.body.error.code]).toEqual([status, code]);
     expect(await readMessages(database.db)).toEqual([]);
   });
 
-  it("answers 404 to another's session, and leaves it as it is", async () => {
+  it("answers 404 to another user's session, and does not change it", async () => {
     const id = randomUUID();
     await sql(database.db, `INSERT INTO chat_sessions (id, username) VALUES ($1, 'grace')`, [id]);
     const answer = await client().post(path, { question, session_id: id });

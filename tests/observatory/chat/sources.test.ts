@@ -7,8 +7,8 @@ import { insertLog, sql } from '../../support/records.ts';
 const chat = setUpChat();
 const session_id = randomUUID();
 
-describe('the records that were found for a question', () => {
-  it('are listed with the answer later, without secrets and what is none', async () => {
+describe('the records found for a question', () => {
+  it('are returned later with the answer, without secrets and without malformed entries', async () => {
     await insertLog(chat.database.db, { message: 'zeppelin push refused', repository: 'acme/api' });
     scriptChat(chat.gateway, { text: ['It was refused.'] });
     const { ended } = await askStream(chat.server, { question: 'zeppelin', session_id });
@@ -41,7 +41,7 @@ describe('the records that were found for a question', () => {
     ]);
   });
 
-  it('lack the rest of a name of any length', async () => {
+  it('have their names cut to a limited length', async () => {
     await insertLog(chat.database.db, { message: 'zeppelin', repository: 'n'.repeat(100_000) });
     scriptChat(chat.gateway, { text: ['Yes.'] });
     const { ended } = await askStream(chat.server, { question: 'zeppelin', session_id });
@@ -50,7 +50,7 @@ describe('the records that were found for a question', () => {
     expect(JSON.stringify(info)).toMatch(/nnn… \[cut: 99\d{3} more characters\]/);
   });
 
-  it('are also kept with an answer that failed', async () => {
+  it('are also stored with an answer that failed', async () => {
     await insertLog(chat.database.db, { message: 'zeppelin push refused' });
     scriptChat(chat.gateway, { error: { code: 500, message: 'inner' } });
     const { ended } = await askStream(chat.server, { question: 'zeppelin', session_id });

@@ -4,7 +4,7 @@ import { askStream, readMessages, scriptChat, sentTo } from '../../support/chat.
 import { setUpChat } from '../../support/chat-world.ts';
 import { insertLog, insertRun, sql } from '../../support/records.ts';
 
-// The grammar of POST /chat/stream, frame by frame, and what is stored of a turn.
+// The events of POST /chat/stream, frame by frame, and the stored turn.
 
 const chat = setUpChat();
 
@@ -12,7 +12,7 @@ const messages = () => readMessages(chat.database.db);
 const sentMessages = (request = 0) => sentTo(chat.gateway, request);
 
 describe('a plain answer', () => {
-  it('is info, agent_reasoning, tokens and done', async () => {
+  it('consists of info, agent_reasoning, tokens and done', async () => {
     scriptChat(chat.gateway, { text: ['All ', 'is ', 'well.'] });
     const session_id = randomUUID();
     const { response, ended } = await askStream(chat.server, {
@@ -41,7 +41,7 @@ describe('a plain answer', () => {
     ]);
   });
 
-  it('has no session if none is given', async () => {
+  it('belongs to no session if none is given', async () => {
     scriptChat(chat.gateway, { text: ['Yes.'] });
     const { ended } = await askStream(chat.server, { question: 'Well?' });
     expect((await ended)[0]).toMatchObject({ type: 'info', session_id: null });
@@ -49,7 +49,7 @@ describe('a plain answer', () => {
     expect(await sql(chat.database.db, 'SELECT FROM chat_sessions')).toHaveLength(0);
   });
 
-  it('contains the found records, which the model gets fenced and without secrets', async () => {
+  it('lists the found records, which the model gets fenced and without secrets', async () => {
     const token = `ghp_${'a1B2'.repeat(9)}`;
     const id = await insertLog(chat.database.db, {
       level: 'error',
@@ -81,7 +81,7 @@ describe('a plain answer', () => {
   });
 });
 
-describe('tools', () => {
+describe('a turn with tools', () => {
   it('runs two in one iteration, in order, with one id for all events of a call', async () => {
     const run = await insertRun(chat.database.db, { status: 'completed' });
     scriptChat(
@@ -145,7 +145,7 @@ describe('tools', () => {
       },
       expect.objectContaining({ tool_call_id: generated, name: 'list_backup_runs' }),
     ]);
-    // The model got the results, by the same ids.
+    // The model got the results with the same ids.
     expect(sentMessages(1).slice(-3)).toMatchObject([
       { role: 'assistant', tool_calls: [{ id: 'call_a' }, { id: generated }] },
       { role: 'tool', tool_call_id: 'call_a', content: expect.stringMatching(/^<untrusted-/) },
@@ -155,9 +155,9 @@ describe('tools', () => {
 
   it.each([
     ['that fails', 'get_backup_run_details', { run_id: 999 }, /does not exist|not found/],
-    ['with arguments that do not fit', 'get_backup_run_details', { run_id: 'x' }, /run_id/],
-    ['that is not there', 'drop_tables', {}, /there is no tool drop_tables/],
-    ['that only MCP has', 'trigger_backup_run', {}, /there is no tool trigger_backup_run/],
+    ['with invalid arguments', 'get_backup_run_details', { run_id: 'x' }, /run_id/],
+    ['that does not exist', 'drop_tables', {}, /there is no tool drop_tables/],
+    ['that only MCP offers', 'trigger_backup_run', {}, /there is no tool trigger_backup_run/],
   ])(
     'returns the error of a tool %s, and the model continues',
     async (_case, name, args, error) => {
@@ -203,7 +203,7 @@ describe('tools', () => {
     expect(tokens.join('')).toBe(answer);
     expect(events.at(-1)).toMatchObject({ type: 'done', answer });
     expect((await messages())[1]).toMatchObject({ content: answer });
-    // So does the model see it again.
+    // The model sees the same text in the history.
     await (await askStream(chat.server, { session_id, question: 'Really?' })).ended;
     expect(sentMessages(2).at(-2)).toEqual({ role: 'assistant', content: answer });
   });
@@ -237,8 +237,8 @@ describe('tools', () => {
   });
 });
 
-describe('history', () => {
-  it('contains the last messages of the session, with role and content only, and not the question', async () => {
+describe('the history', () => {
+  it('has the latest messages of the session, with role and content only, and not the question', async () => {
     const session_id = randomUUID();
     scriptChat(chat.gateway, { text: ['One.'] }, { text: ['Two.'] });
     await (await askStream(chat.server, { session_id, question: 'First?' })).ended;

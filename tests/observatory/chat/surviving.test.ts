@@ -25,14 +25,14 @@ import { sql } from '../../support/records.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
-// A turn that is told to survives its client: it goes on to its end, is found again and can be stopped.
+// A turn that survives its client runs to its end, can be found again and can be stopped.
 
 const database = useDatabase();
 const chat = useMailChat(database);
 
 beforeAll(async () => {
   await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
-  // Before the time at which the clock of tests stands, so that her tokens are hers.
+  // Before the test clock's time, so that her tokens were issued after it.
   await sql(database.db, "UPDATE users SET created_at = '2026-01-01'");
 });
 
@@ -55,11 +55,11 @@ async function ask(server: ChatServer) {
   return { client, session_id, request_id };
 }
 
-describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
+describe.each(stores)('a surviving turn stored %s', (_name, inRedis) => {
   const store = useStore(chat, inRedis);
   const { test, begin } = store;
 
-  test('goes on to its end when the client leaves, and is listed until then', async () => {
+  test('runs to its end when the client leaves, and is listed until then', async () => {
     const server = await begin();
     const gate = Promise.withResolvers<void>();
     scriptChat(chat.gateway, { text: ['All ', 'is well.'], gate: gate.promise });
@@ -88,7 +88,7 @@ describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
     expect(await list(server, session_id)).toEqual([]);
   });
 
-  test('keeps its confirmation open, which is found again and approved', async () => {
+  test('keeps its confirmation open, which can be found again and approved', async () => {
     const server = await begin();
     scriptChat(chat.gateway, { calls: [mailCall] }, { text: ['As you say.'] });
     const expires_at = new Date(server.deps.clock.now() + 120_000).toISOString();
@@ -111,7 +111,7 @@ describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
     expect(chat.mail.received).toHaveLength(1);
   });
 
-  test('lists a confirmation no longer once it is decided', async () => {
+  test('no longer lists a confirmation once it is decided', async () => {
     const server = await begin();
     const gate = Promise.withResolvers<void>();
     scriptChat(chat.gateway, { calls: [mailCall] }, { text: ['Well,'], gate: gate.promise });
@@ -139,7 +139,7 @@ describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
     expect(chat.mail.received).toHaveLength(0);
   });
 
-  test('is stopped by its user and by nobody else, and is stored with what there is', async () => {
+  test('can be stopped only by its user, and is stored with what exists of it', async () => {
     const server = await begin();
     scriptChat(chat.gateway, { text: ['Half'], instead: 'hang' });
     const { client, session_id, request_id } = await ask(server);
@@ -159,7 +159,7 @@ describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
     expect((await stop()).status).toBe(404);
   });
 
-  test('is ended by the end of the process, and stored', async () => {
+  test('ends with the process, and is stored', async () => {
     const server = await begin();
     scriptChat(chat.gateway, { text: ['Half'], instead: 'hang' });
     const { client } = await ask(server);
@@ -179,7 +179,7 @@ describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
   });
 });
 
-it('needs a session', async () => {
+it('a surviving turn needs a session', async () => {
   const server = await chat.start();
   const asked = { question: 'Is all well?', survives_disconnect: true };
   const answer = await server.post('/chat/stream', asked);
@@ -189,7 +189,7 @@ it('needs a session', async () => {
   ]);
 });
 
-it('has at most 20 of a user in one process', async () => {
+it('a user can have at most 20 surviving turns in one process', async () => {
   const server = await chat.start();
   const steps = Array.from({ length: 21 }, () => ({ text: ['Half'], instead: 'hang' as const }));
   scriptChat(chat.gateway, ...steps);
@@ -199,60 +199,65 @@ it('has at most 20 of a user in one process', async () => {
   expect((await askStream(server, asked, 'grace')).response.status).toBe(200);
 });
 
-describe.skipIf(!hasRedisServer)('through another process that shares Redis', () => {
-  let redis: UpstashRest;
-  beforeAll(async () => {
-    redis = await startUpstashRest();
-  });
-  afterAll(() => redis.close());
-  const startTwo = async () => [
-    await chat.start(redis.environment),
-    await chat.start(redis.environment),
-  ];
+describe.skipIf(!hasRedisServer)(
+  'a surviving turn, asked for through another process that shares Redis',
+  () => {
+    let redis: UpstashRest;
+    beforeAll(async () => {
+      redis = await startUpstashRest();
+    });
+    afterAll(() => redis.close());
+    const startTwo = async () => [
+      await chat.start(redis.environment),
+      await chat.start(redis.environment),
+    ];
 
-  it('is found and stopped', async () => {
-    const [first, second] = (await startTwo()) as [ChatServer, ChatServer];
-    scriptChat(chat.gateway, { text: ['Half'], instead: 'hang' });
-    const { client, session_id, request_id } = await ask(first);
-    await client.until('token');
-    await client.leave();
-    expect(await list(second, session_id)).toMatchObject([{ request_id }]);
-    const stop = { session_id, request_id };
-    expect((await second.post('/chat/stop', stop, 'grace')).status).toBe(404);
-    expect((await second.post('/chat/stop', stop)).status).toBe(200);
-    expect(await advanceUntilSettled(first.deps, storedTurn())).toMatchObject({ status: 'failed' });
-  });
+    it('is found and stopped', async () => {
+      const [first, second] = (await startTwo()) as [ChatServer, ChatServer];
+      scriptChat(chat.gateway, { text: ['Half'], instead: 'hang' });
+      const { client, session_id, request_id } = await ask(first);
+      await client.until('token');
+      await client.leave();
+      expect(await list(second, session_id)).toMatchObject([{ request_id }]);
+      const stop = { session_id, request_id };
+      expect((await second.post('/chat/stop', stop, 'grace')).status).toBe(404);
+      expect((await second.post('/chat/stop', stop)).status).toBe(200);
+      expect(await advanceUntilSettled(first.deps, storedTurn())).toMatchObject({
+        status: 'failed',
+      });
+    });
 
-  it('is forgotten a minute after its deadline when its process was killed', async () => {
-    const [first, second] = (await startTwo()) as [ChatServer, ChatServer];
-    scriptChat(chat.gateway, { text: ['Half'], instead: 'hang' });
-    const { client, session_id } = await ask(first);
-    await client.until('token');
-    const key = `backup:turns:ada:${session_id}`;
-    expect(Number(await redis.send(['PTTL', key]))).toBeLessThanOrEqual(340_000);
-    second.deps.clock.advance(340_000);
-    expect(await list(second, session_id)).toEqual([]);
-  });
+    it('is forgotten a minute after its deadline when its process was killed', async () => {
+      const [first, second] = (await startTwo()) as [ChatServer, ChatServer];
+      scriptChat(chat.gateway, { text: ['Half'], instead: 'hang' });
+      const { client, session_id } = await ask(first);
+      await client.until('token');
+      const key = `backup:turns:ada:${session_id}`;
+      expect(Number(await redis.send(['PTTL', key]))).toBeLessThanOrEqual(340_000);
+      second.deps.clock.advance(340_000);
+      expect(await list(second, session_id)).toEqual([]);
+    });
 
-  it('goes on while Redis is down, and says that it cannot be found', async () => {
-    const server = await chat.start(redis.environment);
-    scriptChat(chat.gateway, { text: ['Yes.'] });
-    redis.mode = 'fail';
-    const session_id = randomUUID();
-    const asked = { session_id, question: 'Well?', survives_disconnect: true };
-    const { ended } = await askStream(server, asked);
-    expect((await ended).at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
-    for (const answer of [
-      await server.get(`/chat/turns?session_id=${session_id}`),
-      await server.post('/chat/stop', { session_id, request_id: 'r' }),
-    ]) {
-      expect(answer.status).toBe(503);
-    }
-    redis.mode = 'serve';
-  });
-});
+    it('continues while Redis is down, which is reported to whoever looks for it', async () => {
+      const server = await chat.start(redis.environment);
+      scriptChat(chat.gateway, { text: ['Yes.'] });
+      redis.mode = 'fail';
+      const session_id = randomUUID();
+      const asked = { session_id, question: 'Well?', survives_disconnect: true };
+      const { ended } = await askStream(server, asked);
+      expect((await ended).at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
+      for (const answer of [
+        await server.get(`/chat/turns?session_id=${session_id}`),
+        await server.post('/chat/stop', { session_id, request_id: 'r' }),
+      ]) {
+        expect(answer.status).toBe(503);
+      }
+      redis.mode = 'serve';
+    });
+  },
+);
 
-it('a turn that was not told to survive still ends with its client', async () => {
+it('a turn that was not asked to survive ends with its client', async () => {
   const server = await chat.start();
   scriptChat(chat.gateway, { text: ['Half'], instead: 'hang' });
   const session_id = randomUUID();

@@ -6,11 +6,11 @@ import { setUpChat } from '../../support/chat-world.ts';
 import { untilAsleep } from '../../support/live.ts';
 import { askRaw } from '../../support/raw-question.ts';
 
-// A client that asks and does not read: it costs bounded memory, and for a bounded time.
+// A client that asks but does not read costs a bounded amount of memory, for a bounded time.
 
 describe('an event stream', () => {
   const token = (characters: number) => ({ type: 'token', text: 'x'.repeat(characters) }) as const;
-  /** Has it settled once everything that needs no time is done? */
+  /** Has it settled once all work that needs no time is done? */
   const isSettled = (work: Promise<unknown>) =>
     Promise.race([
       work.then(() => true),
@@ -38,7 +38,7 @@ describe('an event stream', () => {
     await sent;
   });
 
-  it('takes what it is given when the client left before it read anything', async () => {
+  it('accepts events without waiting when the client left before it read anything', async () => {
     const client = new AbortController();
     const stream = new ChatStream(client.signal);
     client.abort();
@@ -52,7 +52,7 @@ describe('an event stream', () => {
 describe('a client that does not read', () => {
   const chat = setUpChat();
 
-  // More than the system holds for a connection: some 10 MB.
+  // More than the operating system buffers for a connection: about 10 MB.
   const calls = Array.from({ length: 12 }, (_, n) => ({
     id: `call_${n}`,
     name: 'nothing',
@@ -60,17 +60,17 @@ describe('a client that does not read', () => {
   }));
   const steps = Array.from({ length: 11 }, () => ({ calls }));
 
-  /** Asks over a connection that reads only when it is told to. Resolves when that takes no more. */
+  /** Asks over a connection that is read only on demand. Resolves when the connection is full. */
   async function askUnread() {
     const { client, response } = await askRaw(chat.server, '/chat/stream');
     client.socket.pause();
-    // `until` leaves a listener behind for each chunk that it waited for.
+    // `until` leaves a listener behind for every chunk.
     client.socket.setMaxListeners(0);
     await untilFull(response);
     return client;
   }
 
-  it('delays its turn until the deadline, which stores it, and is then disconnected', async () => {
+  it('holds its turn up until the deadline, which stores it and disconnects the client', async () => {
     scriptChat(chat.gateway, ...steps);
     const client = await askUnread();
     const asked = chat.gateway.requestsTo('/chat/completions').length;
@@ -80,7 +80,7 @@ describe('a client that does not read', () => {
     const [, turn] = await readMessages(chat.database.db);
     expect(turn).toMatchObject({ status: 'failed', content: '' });
     expect(turn?.tool_calls.length).toBeLessThanOrEqual(asked * calls.length);
-    // The time in which it may read the rest.
+    // The time it has to read the rest.
     await untilAsleep(chat.server.deps, 1);
     chat.server.deps.clock.advance(60_000);
     await untilAsleep(chat.server.deps, 0);
@@ -88,7 +88,7 @@ describe('a client that does not read', () => {
     expect(await client.ended()).not.toContain('"type":"done"');
   });
 
-  it('gets the whole rest if it reads on in time', async () => {
+  it('gets the complete rest if it resumes reading in time', async () => {
     scriptChat(chat.gateway, ...steps);
     const client = await askUnread();
     chat.server.deps.clock.advance(280_000);
@@ -102,7 +102,7 @@ describe('a client that does not read', () => {
   });
 });
 
-/** Resolves when the system takes no more of an answer: look by look nothing moves. */
+/** Resolves when the operating system accepts no more of an answer: nothing moves between two checks. */
 function untilFull(response: ServerResponse): Promise<true> {
   let [looks, before] = [0, -1];
   return waitFor(() => {

@@ -76,7 +76,7 @@ describe('POST /reports with recipients', () => {
     ['a sub-address of an allowed one', ['ops+eve@example.com']],
     ['an allowed address in other characters', ['ops@example\u3002com']],
   ])(
-    'answers 400 RECIPIENT_NOT_ALLOWED to %s, keeps and mails nothing',
+    'answers 400 RECIPIENT_NOT_ALLOWED to %s, and stores and mails nothing',
     async (_case, recipients) => {
       const { status, body } = await client.post('/reports', { ...WRITTEN, recipients });
       expect([status, body.error.code]).toEqual([400, 'RECIPIENT_NOT_ALLOWED']);
@@ -98,7 +98,7 @@ describe('POST /reports with recipients', () => {
   });
 
   it.each(['RESEND_API_KEY', 'SMTP_FROM'])(
-    'answers 503 without %s, which it names, and keeps nothing',
+    'answers 503 naming %s if it is not set, and stores nothing',
     async (name) => {
       client = createObservatoryClient({
         db: database.db,
@@ -122,7 +122,7 @@ describe('a delivery that fails', () => {
     return kept;
   };
 
-  it('is 502 with the id of the report, which is stored as failed and can be sent later', async () => {
+  it('answers 502 with the id of the report, which is stored as failed and can be sent later', async () => {
     mail.faults = [{ status: 422 }];
     const { id, error_message } = await fails();
     expect(error_message).toBe('the mail service answered 422: refused with 422');
@@ -133,13 +133,13 @@ describe('a delivery that fails', () => {
     expect(mail.delivered).toHaveLength(1);
   });
 
-  it('was tried twice when the service answered 5xx', async () => {
+  it('is attempted twice when the service answers 5xx', async () => {
     mail.faults = [{ status: 503 }, { status: 500 }];
     expect((await fails()).error_message).toContain('answered 500');
     expect(mail.requests).toHaveLength(2);
   });
 
-  it('has a reason on one line without the key, whatever the service answers', async () => {
+  it('records a reason on one line without the key, whatever the service answers', async () => {
     const key = mail.environment.RESEND_API_KEY?.replace('_', '\u202e_');
     const message = `no\nkey ${key}, no ghp_${'a'.repeat(36)}`;
     mail.faults = [{ status: 403, body: { statusCode: 403, name: 'x', message } }];
@@ -169,16 +169,19 @@ describe('a delivery that fails', () => {
     ['a text in a refusal', 502, '"down"', 'without a status: an unexpected body'],
     ['a refusal of another shape', 403, { message: 'No.' }, 'without a status: No.'],
     ['a success without an id', 200, {}, 'without a status: an unexpected body'],
-  ])('is %s, tried twice', async (_case, status, body, reason) => {
-    mail.faults = [
-      { status, body },
-      { status, body },
-    ];
-    expect((await fails()).error_message).toBe(`the mail service answered ${reason}`);
-    expect(mail.requests).toHaveLength(2);
-  });
+  ])(
+    'is attempted twice and explained when the answer is %s',
+    async (_case, status, body, reason) => {
+      mail.faults = [
+        { status, body },
+        { status, body },
+      ];
+      expect((await fails()).error_message).toBe(`the mail service answered ${reason}`);
+      expect(mail.requests).toHaveLength(2);
+    },
+  );
 
-  it('fails when nobody listens', async () => {
+  it('is explained when nothing listens at the address', async () => {
     await mail.close();
     expect((await fails()).error_message).toBe('the mail service did not answer');
     mail = await startMailService();
@@ -229,7 +232,7 @@ describe('the Idempotency-Key', () => {
     expect(mail.delivered).toHaveLength(1);
   });
 
-  it('that another request is using gives 409, and the report is unchanged', async () => {
+  it('answers 409 and leaves the report unchanged while another request is using the key', async () => {
     const { id } = await create();
     const name = 'concurrent_idempotent_requests';
     mail.faults = [{ status: 409, body: { statusCode: 409, name, message: 'now' } }];
@@ -268,7 +271,7 @@ describe('POST /reports/send', () => {
     expect(body.error.details[0].path).toBe('report_id');
   });
 
-  it('answers 400 without a report_id, also for the body of the MCP server', async () => {
+  it("answers 400 without a report_id, even to the MCP server's body", async () => {
     const { status, body } = await client.post('/reports/send', {
       subject: 'x',
       content_markdown: 'y',
@@ -279,7 +282,7 @@ describe('POST /reports/send', () => {
     ]);
   });
 
-  it("answers 404 for an unknown report and for another user's", async () => {
+  it("answers 404 to an unknown report and to another user's report", async () => {
     const { id } = await create();
     const asGrace = { token: await client.signToken('grace') };
     expect((await send(ID)).status).toBe(404);

@@ -5,7 +5,7 @@ import { ADDRESSES, type MailService, startMailService } from '../../support/mai
 import { createObservatoryClient } from '../../support/observatory-client.ts';
 import { sql } from '../../support/records.ts';
 
-// Reports of the MCP server's tool send_backup_report.
+// Reports from the MCP server's tool send_backup_report.
 
 const REPORT = { subject: 'From an agent', content_markdown: '**3** runs failed' };
 const asMcp = { token: null, headers: withSecret };
@@ -25,15 +25,15 @@ const createClient = (REPORTS_ACCEPT_INTERNAL?: string) =>
     environment: { ...mail.environment, REPORTS_ACCEPT_INTERNAL },
   });
 
-it('are refused by default', async () => {
+it('reports from the MCP server are rejected by default', async () => {
   const { status } = await createClient().post('/reports/send', REPORT, asMcp);
   expect(status).toBe(401);
   expect(mail.requests).toEqual([]);
 });
 
-describe('with REPORTS_ACCEPT_INTERNAL=true', () => {
+describe('reports from the MCP server with REPORTS_ACCEPT_INTERNAL=true', () => {
   it.each(['/reports/send', '/observatory/reports/send'])(
-    'are mailed to all of SMTP_TO from %s',
+    'are mailed to everybody in SMTP_TO when posted to %s',
     async (path) => {
       const { status, body } = await createClient('true').post(path, REPORT, asMcp);
       expect(status).toBe(200);
@@ -47,20 +47,20 @@ describe('with REPORTS_ACCEPT_INTERNAL=true', () => {
     },
   );
 
-  it('go to nobody else', async () => {
+  it('go only to SMTP_TO', async () => {
     const client = createClient('true');
     await client.post('/reports/send', { ...REPORT, recipients: ['eve@example.org'] }, asMcp);
     expect(mail.delivered.map(({ to }) => to)).toEqual([[...ADDRESSES]]);
   });
 
-  it("are in no user's list", async () => {
+  it("appear in no user's list", async () => {
     const client = createClient('true');
     const { body } = await client.post('/reports/send', REPORT, asMcp);
     expect((await client.get('/reports')).body.data).toEqual([]);
     expect((await client.get(`/reports/${body.data.id}`)).status).toBe(404);
   });
 
-  it.each(['subject', 'content_markdown'])('are refused without %s', async (path) => {
+  it.each(['subject', 'content_markdown'])('are rejected without %s', async (path) => {
     const { status, body } = await createClient('true').post(
       '/reports/send',
       { ...REPORT, [path]: undefined },
@@ -72,8 +72,8 @@ describe('with REPORTS_ACCEPT_INTERNAL=true', () => {
   it.each([
     ['another secret', { headers: { 'X-Internal-Secret': `${'x'.repeat(40)}` } }],
     ['no secret', {}],
-    ['the secret beside a token that is not valid', { token: 'nonsense', headers: withSecret }],
-  ])('are refused with %s', async (_case, request) => {
+    ['the secret and an invalid token', { token: 'nonsense', headers: withSecret }],
+  ])('are rejected with %s', async (_case, request) => {
     const answer = await createClient('true').post('/reports/send', REPORT, {
       token: null,
       ...request,

@@ -33,7 +33,7 @@ const post = (report_type: string, fields = {}) =>
   client.post('/reports', { report_type, ...fields });
 const make = async (type: string, fields = {}) => (await post(type, fields)).body.data;
 
-/** Two runs, of 1 March without and of 2 March 2026 with a failure. */
+/** Two runs: one of 1 March 2026 without failures, one of 2 March with one. */
 async function insertRuns() {
   const good = await insertRun(database.db, {
     status: 'completed',
@@ -79,7 +79,7 @@ async function insertRuns() {
 }
 
 describe('latest_backup', () => {
-  it('describes the latest started run, failed repositories first, and the runs before it', async () => {
+  it('describes the latest run: failed repositories first, and the runs before it', async () => {
     await insertRuns();
     const report = await make('latest_backup');
     expect(report).toMatchObject({
@@ -125,14 +125,14 @@ describe('latest_backup', () => {
     expect(html.indexOf('#1</text>')).toBeLessThan(html.indexOf('#2</text>'));
   });
 
-  it('describes another run by its id, without the runs after it', async () => {
+  it('describes another run given its id, without the runs after it', async () => {
     const { good } = await insertRuns();
     const { subject, content_markdown } = await make('latest_backup', { run_id: good });
     expect(subject).toBe('Backup run 1: completed, 0 of 1 failed');
     expect(content_markdown).not.toContain('2026-03-02');
   });
 
-  it('says how many repositories it does not show', async () => {
+  it('says how many repositories are not shown', async () => {
     const run = await insertRun(database.db, { total_repos: 203 });
     await sql(
       database.db,
@@ -144,7 +144,7 @@ describe('latest_backup', () => {
 });
 
 describe('executive_summary', () => {
-  it('describes the last 30 days: by day, failures and the largest archives', async () => {
+  it('describes the last 30 days: day by day, with failures and the largest archives', async () => {
     await insertRun(database.db, { started_at: '2026-02-01T05:00:00Z', total_repos: 9, failed: 9 });
     await insertRuns();
     const { subject, content_markdown, content_html } = await make('executive_summary');
@@ -161,7 +161,7 @@ describe('executive_summary', () => {
     expect(content_html.match(/<rect /g)).toHaveLength(2);
   });
 
-  it('says of each repository when and from where it was proven restorable, those that need it most first', async () => {
+  it('says when and from where each repository was proven restorable, those that need a proof most first', async () => {
     const run = await insertRun(database.db, { started_at: '2026-03-02T05:00:00Z' });
     for (const name of ['acme/s3', 'acme/broken', 'acme/bad|name', 'acme/folder', 'acme/lost']) {
       await insertResult(database.db, run, name);
@@ -201,7 +201,7 @@ describe('executive_summary', () => {
     expect(content_markdown).toContain('| `acme/29` | never |\n\nNot shown: 3 more.\n\n');
   });
 
-  it('ends with a run if one is given', async () => {
+  it('ends with a given run', async () => {
     const { good } = await insertRuns();
     const { content_markdown } = await make('executive_summary', { run_id: good });
     expect(content_markdown).toContain('From 2026-01-30 05:00 UTC to 2026-03-01 05:00 UTC.');
@@ -224,13 +224,13 @@ describe('failure_investigation', () => {
     expect(content_html.match(/<rect /g)).toHaveLength(2);
   });
 
-  it('describes a run by its id', async () => {
+  it('describes a run given its id', async () => {
     const { good } = await insertRuns();
     const { content_markdown } = await make('failure_investigation', { run_id: good });
     expect(content_markdown).toContain('# Failures of run 1\n');
   });
 
-  it('has no advice for a run in which nothing failed', async () => {
+  it('gives no advice for a run in which nothing failed', async () => {
     const { good } = await insertRuns();
     const { content_markdown } = await make('failure_investigation', { run_id: good });
     expect(content_markdown).toContain('No repository is recorded as failed.');
@@ -241,7 +241,7 @@ describe('failure_investigation', () => {
 describe('every report', () => {
   const types = ['latest_backup', 'executive_summary', 'failure_investigation'];
 
-  it.each(types)('can be made of an empty database: %s', async (type) => {
+  it.each(types)('can be made from an empty database: %s', async (type) => {
     const { content_markdown, content_html } = await make(type);
     expect(content_markdown).toMatch(/No backup run|There was no run|No failed backup run/);
     expect(content_html).not.toContain('<svg');
@@ -284,7 +284,7 @@ describe('every report', () => {
 });
 
 describe('POST /reports', () => {
-  it("uses the caller's text instead of its own, without secrets and as safe HTML", async () => {
+  it("uses the caller's text instead of the generated one, without secrets and as safe HTML", async () => {
     const { content_markdown, content_html, subject } = await make('latest_backup', {
       subject: `Key ${TEST_SECRET}`,
       content_markdown: `**Look** at <script>x</script> ${TEST_SECRET}\u202e`,
@@ -306,7 +306,7 @@ describe('POST /reports', () => {
   });
 
   it.each(['subject', 'content_markdown'])(
-    'answers 400 to a %s of nothing that can be seen',
+    'answers 400 to a %s without visible characters',
     async (path) => {
       const { status, body } = await post('latest_backup', { [path]: '\u202e \u200b' });
       expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
@@ -338,7 +338,7 @@ describe('POST /reports', () => {
 });
 
 describe('GET /reports', () => {
-  it("lists the caller's reports, newest first, by pages", async () => {
+  it("lists the caller's reports in pages, newest first", async () => {
     const ids = [];
     for (const type of ['latest_backup', 'executive_summary', 'failure_investigation']) {
       ids.unshift((await make(type)).id);
@@ -350,7 +350,7 @@ describe('GET /reports', () => {
     expect((await client.get('/reports?limit=51')).status).toBe(400);
   });
 
-  it('returns one by its id, 404 for an unknown id and 422 for a malformed one', async () => {
+  it('returns a report by its id, 404 for an unknown id and 422 for a malformed one', async () => {
     const report = await make('latest_backup');
     expect((await client.get(`/reports/${report.id.toUpperCase()}`)).body.data).toEqual(report);
     expect((await client.get(`/reports/${ID}`)).status).toBe(404);

@@ -7,7 +7,7 @@ import { quote, table } from '../../../lib/text/markdown.ts';
 
 const render = (written: string) => renderHtml([{ written }]);
 
-describe('HTML of markdown', () => {
+describe('HTML made from markdown', () => {
   it.each([
     ['HTML', 'a <b onclick="x">b</b>', '<p>a &lt;b onclick="x"&gt;b&lt;/b&gt;</p>\n'],
     [
@@ -43,7 +43,7 @@ describe('HTML of markdown', () => {
   });
 
   it.each([
-    ['quotes in each other', '> '.repeat(5_000)],
+    ['nested quotes', '> '.repeat(5_000)],
     ['lists in each other', '1. '.repeat(5_000)],
     ['emphasis that never ends', '**a'.repeat(5_000)],
     ['emphasis between other marks', '&#--\n.@*1. '.repeat(1_666)],
@@ -54,11 +54,11 @@ describe('HTML of markdown', () => {
     ['one item of a list with 6,000 lines', `- a${'\nb'.repeat(6_000)}`],
     ['a word of 100,000 signs', '!'.repeat(100_000)],
     ['a word of 5,000 signs of an image', '!'.repeat(5_000)],
-  ])('shows as text what would overload the parser: %s', async (_case, markdown) => {
+  ])('shows as plain text what would overload the parser: %s', async (_case, markdown) => {
     expect(await render(`${markdown}<b>`)).toMatch(/^<pre>[^<]*&lt;b&gt;<\/pre>\n$/);
   });
 
-  it('renders a long report: 20 sections with lists, emphasis and tables of 10 columns', async () => {
+  it('is rendered for a long report: 20 sections with lists, emphasis and tables of 10 columns', async () => {
     const row = `|${' *cell* |'.repeat(10)}\n`;
     const section = `## One\n\n- **a** of \`b_c\`\n- d\n\n${row}|${'-|'.repeat(10)}\n${row.repeat(8)}\n`;
     const html = await render(section.repeat(20));
@@ -66,7 +66,7 @@ describe('HTML of markdown', () => {
     expect(html.match(/<td><em>cell<\/em><\/td>/g)).toHaveLength(1_600);
   });
 
-  it('renders our own table with any number of markers in its quoted text', async () => {
+  it('is rendered for our own table with any number of markers in its quoted text', async () => {
     const cells = Array.from({ length: 5 }, () => quote('*_~!|'.repeat(60)));
     const html = await renderHtml([
       { markdown: table(['A', 'B', 'C', 'D', 'E'], Array(200).fill(cells)) },
@@ -96,7 +96,7 @@ describe('HTML of markdown', () => {
 });
 
 describe('quoted text', () => {
-  it('is unchanged outside of a table', async () => {
+  it('is unchanged outside a table', async () => {
     expect(await renderHtml([{ markdown: `Error: ${quote('a | b \\| `c`')}` }])).toBe(
       '<p>Error: <code>a | b \\| `c`</code></p>\n',
     );
@@ -153,11 +153,11 @@ describe('the chart', () => {
     expect(svg).toMatch(/<polyline points="[\d.]+,114 [\d.]+,28 [\d.]+,28"/);
   });
 
-  it('does not exist without points', () => {
+  it('is omitted without points', () => {
     expect(drawChart([])).toBeNull();
   });
 
-  it('contains no tag from a label', () => {
+  it('contains no tags from a label', () => {
     const svg = drawChart([{ ...point, label: '"/><script>alert(1)</script>' }]);
     expect(svg).not.toContain('<script');
   });
