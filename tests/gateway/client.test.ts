@@ -47,7 +47,7 @@ async function rerank(gateway: Gateway, documents: string[], topN = 10) {
 }
 
 describe('embedTexts', () => {
-  it('asks for all texts at once and returns a vector for each, in their order', async () => {
+  it('sends all texts in one request and returns a vector for each, in their order', async () => {
     const { gateway } = createParts();
     const vectors = await embed(gateway, ['aaa', 'bb']);
     expect(vectors).toHaveLength(2);
@@ -62,7 +62,7 @@ describe('embedTexts', () => {
     ]);
   });
 
-  it('puts vectors that come in another order into that of the texts', async () => {
+  it('sorts vectors that arrive out of order', async () => {
     const { gateway } = createParts();
     const data = [
       { index: 1, embedding: [0, 1] },
@@ -75,7 +75,7 @@ describe('embedTexts', () => {
     ]);
   });
 
-  it('asks nothing for no text', async () => {
+  it('sends no request without texts', async () => {
     const { gateway } = createParts();
     expect(await embed(gateway, [])).toEqual([]);
     expect(standIn.requests).toEqual([]);
@@ -85,7 +85,7 @@ describe('embedTexts', () => {
     ['too few vectors', { data: [{ embedding: [1] }] }],
     ['too many vectors', { data: [{ embedding: [1] }, { embedding: [1] }, { embedding: [1] }] }],
     [
-      'an index twice',
+      'a duplicate index',
       {
         data: [
           { index: 0, embedding: [1] },
@@ -119,7 +119,7 @@ describe('embedTexts', () => {
     expect(standIn.requests).toHaveLength(1);
   });
 
-  it('reads no more of an answer than its bound', async () => {
+  it('stops reading an answer above its size limit', async () => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { body: `{"data": "${'x'.repeat(65 * 1024 * 1024)}"}` });
     await expect(embed(gateway)).rejects.toMatchObject({ code: 'GATEWAY_ERROR' });
@@ -127,7 +127,7 @@ describe('embedTexts', () => {
 });
 
 describe('rerankDocuments', () => {
-  it('returns the best documents first, by their place in the request', async () => {
+  it('returns the best documents first, with their index in the request', async () => {
     const { gateway } = createParts();
     const documents = ['nothing', 'the disk is full', 'the disk'];
     expect(await rerank(gateway, documents, 2)).toEqual([
@@ -142,7 +142,7 @@ describe('rerankDocuments', () => {
     });
   });
 
-  it('sorts what comes unsorted', async () => {
+  it('sorts an unsorted answer', async () => {
     const { gateway } = createParts();
     const results = [
       { index: 0, relevance_score: 0.1 },
@@ -155,7 +155,7 @@ describe('rerankDocuments', () => {
   it.each([
     ['names a document that was not sent', [{ index: 7, relevance_score: 1 }]],
     [
-      'names one twice',
+      'names a document twice',
       [
         { index: 0, relevance_score: 1 },
         { index: 0, relevance_score: 1 },
@@ -179,7 +179,7 @@ describe('a failure of the gateway', () => {
     [500, 'GATEWAY_UNAVAILABLE'],
     [502, 'GATEWAY_UNAVAILABLE'],
     [503, 'GATEWAY_UNAVAILABLE'],
-  ])('%i becomes %s, without another key', async (status, code) => {
+  ])('with status %i becomes %s, without trying another key', async (status, code) => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { status, body: 'upstream secret sk-or-v1-abcdef' });
     const failing = embed(gateway);
@@ -188,13 +188,13 @@ describe('a failure of the gateway', () => {
     expect(standIn.requests).toHaveLength(1);
   });
 
-  it('inside of a 200 counts by its own status', async () => {
+  it('inside a 200 answer counts by its own status', async () => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { body: { error: { code: 502, message: 'provider down' } } });
     await expect(embed(gateway)).rejects.toMatchObject({ code: 'GATEWAY_UNAVAILABLE' });
   });
 
-  it('by a cut connection becomes GATEWAY_UNAVAILABLE', async () => {
+  it('to keep the connection becomes GATEWAY_UNAVAILABLE', async () => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { instead: 'reset' });
     await expect(embed(gateway)).rejects.toMatchObject({ code: 'GATEWAY_UNAVAILABLE' });
@@ -220,7 +220,7 @@ describe('a failure of the gateway', () => {
     expect(deps.clock.sleepers()).toBe(0);
   });
 
-  it('by a redirect is an error: neither key nor text goes elsewhere', async () => {
+  it('caused by a redirect is GATEWAY_ERROR, and neither key nor text goes elsewhere', async () => {
     const elsewhere = await startGateway();
     const { gateway } = createParts();
     const headers = { Location: `${elsewhere.url}/embeddings` };
@@ -233,8 +233,8 @@ describe('a failure of the gateway', () => {
   });
 });
 
-describe('a caller', () => {
-  it('who gives up gets the own reason', async () => {
+describe('a caller that aborts a request', () => {
+  it('gets its own reason', async () => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { instead: 'hang' });
     const caller = new AbortController();
@@ -247,7 +247,7 @@ describe('a caller', () => {
 });
 
 describe("the server's keys", () => {
-  it.each([401, 402, 429])('move on after a %i', async (status) => {
+  it.each([401, 402, 429])('are replaced by the next one after a %i', async (status) => {
     const { gateway } = createParts();
     standIn.refusedKeys.set(FIRST, status);
     expect(await embed(gateway)).toHaveLength(2);
@@ -268,7 +268,7 @@ describe("the server's keys", () => {
     [[402, 402, 402], 'GATEWAY_OUT_OF_CREDITS'],
     [[429, 402, 401], 'GATEWAY_RATE_LIMITED'],
     [[429, 429, 429], 'GATEWAY_RATE_LIMITED'],
-  ])('that are refused with %j end in %s, each tried once', async (statuses, code) => {
+  ])('are each tried once when refused with %j, which ends in %s', async (statuses, code) => {
     const { gateway } = createParts();
     for (const [index, key] of [FIRST, SECOND, THIRD].entries()) {
       standIn.refusedKeys.set(key, statuses[index] ?? 0);
@@ -277,13 +277,13 @@ describe("the server's keys", () => {
     expect(standIn.requests.map(({ key }) => key)).toEqual([FIRST, SECOND, THIRD]);
   });
 
-  it('hand on how long the gateway asks to wait', async () => {
+  it('pass on how long the gateway asks to wait', async () => {
     const { gateway } = createParts({ GATEWAY_API_KEYS: FIRST });
     standIn.script('/embeddings', { status: 429, headers: { 'Retry-After': '17' } });
     await expect(embed(gateway)).rejects.toMatchObject({ headers: { 'Retry-After': '17' } });
   });
 
-  it('are GATEWAY_NOT_CONFIGURED when there are none', async () => {
+  it('cause GATEWAY_NOT_CONFIGURED when there are none', async () => {
     const { gateway } = createParts({ GATEWAY_API_KEYS: undefined });
     await expect(serverKeys(gateway)).rejects.toMatchObject({ code: 'GATEWAY_NOT_CONFIGURED' });
   });

@@ -29,7 +29,7 @@ function createParts(environment: Environment = {}) {
 
 const ids = ({ models }: { models: { id: string }[] }) => models.map(({ id }) => id);
 
-describe('the registry', () => {
+describe('the model registry', () => {
   it('lists the free models of each kind, and the built-in embedding models first', async () => {
     const { registry, keys } = createParts();
     expect(await registry.listEmbeddingModels(keys)).toEqual({
@@ -57,26 +57,26 @@ describe('the registry', () => {
   it.each<[string, Record<string, unknown> | undefined, boolean]>([
     ['all prices zero', { prompt: '0', completion: '0', request: '0' }, true],
     ['prices as numbers', { prompt: 0, completion: 0 }, true],
-    ['zeros after the point', { prompt: '0.000', completion: '0' }, true],
+    ['zero decimals', { prompt: '0.000', completion: '0' }, true],
     ['one price above zero', { prompt: '0', completion: '0', request: '0.01' }, false],
-    ['a price that varies', { prompt: '-1', completion: '-1' }, false],
-    ['a price that is no number', { prompt: 'free', completion: '0' }, false],
+    ['a variable price', { prompt: '-1', completion: '-1' }, false],
+    ['a price that is not a number', { prompt: 'free', completion: '0' }, false],
     ['an empty price', { prompt: '', completion: '0' }, false],
     ['no price', {}, false],
     ['no prices at all', undefined, false],
-  ])('takes a model with %s as free: %j is %s', async (_case, pricing, isFree) => {
+  ])('given %s: %j, decides that a model is free: %s', async (_case, pricing, isFree) => {
     standIn.models = [{ id: 'some/model', ...(pricing ? { pricing } : {}) }];
     const { registry } = createParts();
     expect(ids(await registry.listChatModels())).toEqual(isFree ? ['some/model'] : []);
   });
 
-  it('counts a model that /embeddings/models lists as an embedding model only', async () => {
+  it('counts a model listed by /embeddings/models only as an embedding model', async () => {
     standIn.models.push({ id: 'acme/embed-free', pricing: { prompt: '0' } });
     const { registry } = createParts();
     expect(ids(await registry.listChatModels())).toEqual(['acme/chat-free']);
   });
 
-  it('leaves out entries that are none and keeps the others', async () => {
+  it('skips malformed entries and keeps the others', async () => {
     const free = { prompt: '0', completion: '0' };
     const hostile: unknown[] = [
       null,
@@ -98,7 +98,7 @@ describe('the registry', () => {
     ]);
   });
 
-  it('shows no name that is more than a line of text', async () => {
+  it('shortens names to one line of text', async () => {
     const pricing = { prompt: '0' };
     standIn.models = [
       { id: 'acme/a', name: 'one\0 \u202etwo\r\nthree', pricing },
@@ -114,7 +114,7 @@ describe('the registry', () => {
     ]);
   });
 
-  it('does without a list of embedding models', async () => {
+  it('works without a list of embedding models', async () => {
     standIn.script('/embeddings/models', { status: 404 });
     const { registry, keys } = createParts();
     expect(ids(await registry.listEmbeddingModels(keys))).toEqual(['local/x']);
@@ -135,8 +135,8 @@ describe('the registry', () => {
   );
 });
 
-describe('the cache', () => {
-  it('serves for 10 minutes, then the gateway is asked again', async () => {
+describe('the cache of the model registry', () => {
+  it('serves its list for 10 minutes, then fetches it again', async () => {
     const { registry, deps } = createParts();
     expect((await registry.listChatModels()).cached).toBe(false);
     deps.clock.advance(10 * MINUTE - 1);
@@ -146,13 +146,13 @@ describe('the cache', () => {
     expect(standIn.requestsTo('/models')).toHaveLength(2);
   });
 
-  it('asks once for all who come at a time', async () => {
+  it('fetches the list once for simultaneous callers', async () => {
     const { registry } = createParts();
     await Promise.all(Array.from({ length: 20 }, () => registry.listChatModels()));
     expect(standIn.requestsTo('/models')).toHaveLength(1);
   });
 
-  it('serves stale while the gateway is down, and asks again within the minute', async () => {
+  it('serves a stale list while the gateway is down, and asks again within a minute', async () => {
     const { registry, deps } = createParts();
     await registry.listChatModels();
     deps.clock.advance(60 * MINUTE);
@@ -168,14 +168,14 @@ describe('the cache', () => {
   });
 });
 
-describe('a gateway that cannot be read, with no copy of its list', () => {
+describe('an unreadable gateway without a cached list', () => {
   it.each([
     ['down', { status: 500 }],
     ['cut off', { instead: 'reset' }],
-    ['no gateway', { body: '<html>' }],
+    ['not a gateway', { body: '<html>' }],
     ['another API', { body: { models: [] } }],
   ] as const)(
-    'is MODEL_REGISTRY_UNAVAILABLE for gateway models while it is %s',
+    'causes MODEL_REGISTRY_UNAVAILABLE for gateway models while it is %s',
     async (_case, answer) => {
       standIn.always = answer;
       const { registry, keys } = createParts();
@@ -189,7 +189,7 @@ describe('a gateway that cannot be read, with no copy of its list', () => {
     },
   );
 
-  it('leaves the built-in models and the default chat model', async () => {
+  it('still allows the built-in models and the default chat model', async () => {
     standIn.always = { status: 500 };
     const { registry, keys } = createParts({ GATEWAY_MODEL: 'acme/chat-paid' });
     expect(await registry.listEmbeddingModels(keys)).toEqual({ models: [builtIn], cached: false });
@@ -198,9 +198,9 @@ describe('a gateway that cannot be read, with no copy of its list', () => {
   });
 });
 
-describe('a model that is asked for by name', () => {
+describe('a model requested by name', () => {
   it.each([['acme/chat-free', 'acme/rerank-free', 'acme/embed-free']])(
-    'is found when it is free and of the kind',
+    'is found if it is free and of the requested kind',
     async (chat, reranking, embedding) => {
       const { registry, keys } = createParts();
       await registry.requireChatModel(chat);
@@ -216,7 +216,7 @@ describe('a model that is asked for by name', () => {
     ['acme/rerank-free', 'acme/embed-free', 'acme/chat-free'],
     ['nobody/knows', 'nobody/knows', 'nobody/knows'],
   ])(
-    'is MODEL_NOT_ALLOWED when it costs, is unknown or of another kind',
+    'is MODEL_NOT_ALLOWED if it is paid, unknown or of another kind',
     async (chat, reranking, embedding) => {
       const { registry, keys } = createParts();
       const notAllowed = { code: 'MODEL_NOT_ALLOWED' };
@@ -229,12 +229,12 @@ describe('a model that is asked for by name', () => {
   );
 });
 
-describe('dimensions that the list lacks', () => {
+describe('dimensions missing from the list', () => {
   beforeEach(() => {
     standIn.hidesDimensions = true;
   });
 
-  it('are learnt once, by embedding one word, and kept beyond the list', async () => {
+  it('are found once, by embedding one word, and outlive the list', async () => {
     const { registry, keys, deps } = createParts();
     for (let n = 0; n < 2; n += 1) {
       const { models } = await registry.listEmbeddingModels(keys);
@@ -246,14 +246,14 @@ describe('dimensions that the list lacks', () => {
     ]);
   });
 
-  it('keep a model off the list while they cannot be learnt', async () => {
+  it('keep a model off the list while they cannot be found', async () => {
     const { registry, keys } = createParts();
     standIn.script('/embeddings', { status: 500 });
     expect(ids(await registry.listEmbeddingModels(keys))).toEqual(['local/x']);
     expect(ids(await registry.listEmbeddingModels(keys))).toEqual(['local/x', 'acme/embed-free']);
   });
 
-  it('are asked for a few at a time, and the list keeps its order', async () => {
+  it('are requested for a few models at a time, and the list keeps its order', async () => {
     const free = { prompt: '0' };
     const many = Array.from({ length: 20 }, (_, n) => `acme/embed-${n}`);
     standIn.embeddingModels = many.map((id) => ({ id, pricing: free }));
@@ -272,7 +272,7 @@ describe('dimensions that the list lacks', () => {
     expect(most).toBeLessThanOrEqual(4);
   });
 
-  it('are the failure of who asks for the model by name', async () => {
+  it('cause an error for a model requested by name if they cannot be found', async () => {
     const { registry, keys } = createParts();
     standIn.script('/embeddings', { status: 402 });
     await expect(registry.requireEmbeddingModel('acme/embed-free', keys)).rejects.toMatchObject({
@@ -287,7 +287,7 @@ describe('dimensions that the list lacks', () => {
     });
     afterAll(() => redis.close());
 
-    it('are kept for all processes, and learnt again while it is down', async () => {
+    it('are shared by all processes, and found again while Redis is down', async () => {
       for (let n = 0; n < 2; n += 1) {
         const { registry, keys } = createParts(redis.environment);
         expect(ids(await registry.listEmbeddingModels(keys))).toContain('acme/embed-free');

@@ -4,13 +4,13 @@ import { CHUNK_LENGTH, splitIntoChunks } from '../../lib/search/chunks.ts';
 
 const loneSurrogate = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
 
-it('a short text is one chunk, a blank one none', () => {
+it('splitIntoChunks returns one chunk for a short text and none for a blank one', () => {
   expect(splitIntoChunks('  cloning  ')).toEqual(['cloning']);
   expect(splitIntoChunks('')).toEqual([]);
   expect(splitIntoChunks(' \n\t ')).toEqual([]);
 });
 
-it('no chunk is longer than the limit or splits a character, and nothing is left out', () => {
+it('splitIntoChunks makes no chunk longer than the limit, splits no character and leaves nothing out', () => {
   const words = fc.array(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }), {
     minLength: 50,
     maxLength: 300,
@@ -25,7 +25,7 @@ it('no chunk is longer than the limit or splits a character, and nothing is left
         expect(chunk).not.toMatch(loneSurrogate);
         const at = text.indexOf(chunk, Math.max(0, covered - 150));
         expect(at).toBeGreaterThanOrEqual(0);
-        // There is only white space between a chunk and the next one.
+        // Only white space lies between a chunk and the next one.
         expect(text.slice(covered, Math.max(covered, at)).trim()).toBe('');
         covered = at + chunk.length;
       }
@@ -35,7 +35,7 @@ it('no chunk is longer than the limit or splits a character, and nothing is left
   );
 });
 
-it('a chunk ends with a paragraph, a line or a sentence that ends late enough', () => {
+it('splitIntoChunks ends a chunk with a paragraph, line or sentence that ends late enough', () => {
   const [first] = splitIntoChunks(
     `${'a'.repeat(700)}. b\nc ${'d'.repeat(100)}\n\n${'e '.repeat(500)}`,
   );
@@ -44,7 +44,7 @@ it('a chunk ends with a paragraph, a line or a sentence that ends late enough', 
   expect(line).toBe(`${'a'.repeat(700)}. b`);
 });
 
-it('neighbouring chunks overlap, so that a sentence at the boundary is complete in one of them', () => {
+it('splitIntoChunks makes neighbours overlap, so that a sentence at the boundary is complete in one of them', () => {
   const text = Array.from({ length: 400 }, (_, n) => `word${n}`).join(' ');
   const [first = '', second = ''] = splitIntoChunks(text);
   const overlap = first.slice(first.lastIndexOf(second.slice(0, 20)));

@@ -6,10 +6,10 @@ import { createBatches, startBuiltIn } from '../support/embeddings.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
-// The embedded database and the built-in model run in the process of the server, and stop it meanwhile.
+// The embedded database and the built-in model run in the server's process and block it meanwhile.
 
 const LOGS = 40;
-/** Chunks per statement there. */
+/** Chunks per statement in the embedded database. */
 const TOGETHER = 8;
 
 const database = useDatabase(createEmbedded);
@@ -45,10 +45,10 @@ beforeAll(async () => {
   await counting;
 });
 
-it('a statement stores a few chunks, so that none takes long', () => {
+it('an embedding batch stores a few chunks per statement, so that none takes long', () => {
   expect(stored).toEqual(Array(LOGS / TOGETHER).fill(TOGETHER));
 });
 
-it('requests are served after each', () => {
+it('an embedding batch lets requests be served after each statement', () => {
   expect(rounds).toBeGreaterThanOrEqual(stored.length);
 });

@@ -5,7 +5,7 @@ import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
-// 0005_embeddings.sql, 0008_forgotten_sources.sql: what is deleted or changed at its source is gone from the chunks at once.
+// Chunks of deleted or changed sources are removed at once (0005_embeddings.sql, 0008_forgotten_sources.sql).
 
 interface Left {
   jobs: string[];
@@ -60,7 +60,7 @@ describe.each([
     await sql(db, `INSERT INTO embedding_generations (model_id, dimensions) VALUES ('m', 3)`);
   });
 
-  it('a deleted log takes its job and chunks along, and no other', async () => {
+  it("a deleted log takes its job and chunks with it, and no other's", async () => {
     const gone = await insertLog(db, { message: 'gone' });
     const kept = await insertLog(db, { message: 'kept' });
     await embed(db, 'execution_log', gone);
@@ -73,7 +73,7 @@ describe.each([
     });
   });
 
-  it('a changed log is queued again, and its old chunks are gone', async () => {
+  it('a changed log is queued again, and its old chunks are deleted', async () => {
     const changed = await insertLog(db, { message: 'token=…' });
     const same = await insertLog(db, { message: 'same', repository: null });
     await embed(db, 'execution_log', changed);
@@ -89,7 +89,7 @@ describe.each([
     });
   });
 
-  it('columns of other writers may have types without an equality operator', async () => {
+  it('tables of other programs may have columns of types without an equality operator', async () => {
     await sql(db, 'ALTER TABLE execution_logs ADD COLUMN extra json');
     try {
       const same = await insertLog(db, { message: 'same' });
@@ -114,7 +114,7 @@ describe.each([
     }
   });
 
-  it('a log that gets another id leaves nothing under its old one', async () => {
+  it('a log that changes its id leaves nothing under the old one', async () => {
     const id = await insertLog(db, { message: 'moved' });
     await embed(db, 'execution_log', id);
     await sql(db, 'UPDATE execution_logs SET id = 900 WHERE id = $1', [id]);
@@ -140,7 +140,7 @@ describe.each([
     expect(await readLeft(db)).toEqual({ jobs: [], chunks: [] });
   });
 
-  it('TRUNCATE of a source deletes only its chunks', async () => {
+  it('TRUNCATE of a source deletes only its own chunks', async () => {
     await embed(db, 'execution_log', await insertLog(db));
     await embed(db, 'backup_result', 5);
     await sql(db, 'TRUNCATE execution_logs');
@@ -150,7 +150,7 @@ describe.each([
     });
   });
 
-  // The embedded database has one role for all its clients.
+  // The embedded database has only one role.
   it.runIf(name === 'Postgres')('a writer needs no rights on the chunks', async () => {
     const id = await insertLog(db, { message: 'gone' });
     await embed(db, 'execution_log', id);
@@ -166,7 +166,7 @@ describe.each([
   });
 });
 
-it('many deletions get their own plan, whatever the session deleted before', async () => {
+it('mass deletions get their own plan, whatever the session deleted before', async () => {
   const COUNT = 3_000;
   const database = await createPostgres();
   const client = await connect(database.url);
@@ -193,7 +193,7 @@ it('many deletions get their own plan, whatever the session deleted before', asy
   }
 });
 
-/** The number of rows of jobs and chunks read so far, including deleted ones. */
+/** The number of job and chunk rows read so far, including deleted ones. */
 async function readRows(client: Awaited<ReturnType<typeof connect>>): Promise<number> {
   const { rows } = await client.query(
     `SELECT sum(seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_user_tables

@@ -61,9 +61,8 @@ async function lockUntilTried(): Promise<Database> {
   };
 }
 
-// Another caller's claim locks them while its statement runs.
-describe('jobs that another transaction has locked briefly', () => {
-  it('are stored when they are unlocked', async () => {
+describe("jobs briefly locked by another caller's claim", () => {
+  it('are stored once they are unlocked', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const outcomes = (await claim('a', 2)).map((job) => ({ job, chunks: [], metadata: '{}' }));
@@ -74,7 +73,7 @@ describe('jobs that another transaction has locked briefly', () => {
     expect(await countJobs(db)).toEqual({ completed: 2 });
   });
 
-  it('are released when they are unlocked', async () => {
+  it('are released once they are unlocked', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const jobs = await claim('a', 2);
@@ -83,8 +82,8 @@ describe('jobs that another transaction has locked briefly', () => {
   });
 });
 
-describe('several callers at once', () => {
-  it('process every job, and none twice', async () => {
+describe('concurrent callers', () => {
+  it('process every job exactly once', async () => {
     await insertLogs(1_000);
     await startBuiltIn(db);
     const asked: string[] = [];
@@ -133,7 +132,7 @@ describe('several callers at once', () => {
 });
 
 describe('a lease', () => {
-  it('protects a job for 5 minutes, then it can be claimed again', async () => {
+  it('protects a job for 5 minutes, after which it can be claimed again', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     expect(sources(await claim('a', 1))).toEqual([1]);
@@ -142,7 +141,7 @@ describe('a lease', () => {
     expect(sources(await claim('b', 1, START + LEASE_MS))).toEqual([1]);
   });
 
-  it('that has expired stores nothing, whoever finishes first', async () => {
+  it('stores nothing after it has expired, whoever finishes first', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     const vector = Float32Array.of(1, 0);
@@ -168,7 +167,7 @@ describe('a lease', () => {
     expect(await countJobs(db)).toEqual({ completed: 1 });
   });
 
-  it('of another holder is not released', async () => {
+  it('is not released by another holder', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     const slow = await claim('slow', 1);
@@ -179,12 +178,12 @@ describe('a lease', () => {
     expect(sources(await claim('next', 1, START + LEASE_MS))).toEqual([1]);
   });
 
-  it('of a killed batch expires, and nothing is lost or processed twice', async () => {
+  it('expires when its batch is killed, and nothing is lost or processed twice', async () => {
     await insertLogs(30);
     await startBuiltIn(db);
     const { process, clock } = createBatches(db);
     await process({ batchSize: 10, maxBatches: 1 });
-    // Killed after it claimed: whatever it did is gone.
+    // Killed after claiming, so its work is lost.
     await claim('killed', 10, clock.now());
     expect(await process()).toMatchObject({ succeeded: 10, generation_status: 'BUILDING' });
     clock.advance(LEASE_MS);
@@ -193,11 +192,11 @@ describe('a lease', () => {
   });
 });
 
-describe('a source that changes while its job is being done', () => {
+describe('a source that changes while its job is processed', () => {
   it.each([
     ['is deleted', 'DELETE FROM execution_logs', []],
     ['is overwritten', "UPDATE execution_logs SET message = 'new'", ['execution_log 1: new']],
-  ])('%s: what it said is not stored', async (_what, change, left) => {
+  ])('%s, and its old text is not stored', async (_what, change, left) => {
     await insertLog(db, { message: 'old' });
     await startBuiltIn(db);
     const embedder = createGatedEmbedder();
@@ -211,7 +210,7 @@ describe('a source that changes while its job is being done', () => {
     expect(await listChunks(db)).toEqual(left);
   });
 
-  it('in a transaction with many others does not deadlock with the batch', async () => {
+  it('does not deadlock with the batch if a transaction deletes many others', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const jobs = await claim('a', 2);
@@ -234,7 +233,7 @@ describe('a source that changes while its job is being done', () => {
     expect(await listChunks(db)).toEqual([]);
   });
 
-  it('is deleted before its job was claimed: the job is done without a chunk', async () => {
+  it('has its job completed without a chunk if it was deleted before the job was claimed', async () => {
     await sql(
       db,
       `INSERT INTO embedding_generations (model_id, dimensions) VALUES ('local/hashing-384', 384)`,
@@ -251,7 +250,7 @@ describe('a source that changes while its job is being done', () => {
   });
 });
 
-it('free jobs are found by their index, however many are done', async () => {
+it('claimJobs finds open jobs by their index, however many are completed', async () => {
   await insertLogs(5_000);
   await startBuiltIn(db);
   await sql(db, "UPDATE embedding_jobs SET status = 'completed' WHERE id <= 4900");

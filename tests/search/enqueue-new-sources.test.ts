@@ -9,7 +9,7 @@ import { createBatches, createPostgresWithVectors, listChunks } from '../support
 import { insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { insertAnswer, useSearchDatabase } from '../support/search.ts';
 
-// New records flow into the active generation, on a Postgres whose transactions commit out of order.
+// New records get jobs in the active generation, on a Postgres whose transactions commit out of order.
 
 const database = useSearchDatabase(createPostgresWithVectors);
 let db: Database;
@@ -31,7 +31,7 @@ const jobs = async () =>
     )
   ).map(({ job }) => job);
 
-/** A transaction that has inserted a log and not ended yet. */
+/** Starts a transaction that inserts a log and stays open. */
 async function beginInsert(message: string) {
   const client = await connect(database.url);
   await client.query('BEGIN');
@@ -44,7 +44,7 @@ async function beginInsert(message: string) {
   };
 }
 
-describe('records added after the generation', () => {
+describe('records added after a generation', () => {
   it('get one job each', async () => {
     await insertLog(db, { message: 'before' });
     await activateNew();
@@ -64,7 +64,7 @@ describe('records added after the generation', () => {
     expect(await listChunks(db)).toHaveLength(4);
   });
 
-  it('while a new one is being built goes to the active one, and to the new one once it is active', async () => {
+  it('go to the active one while another is built, and to that one once it is active', async () => {
     await insertLog(db, { message: 'first' });
     await activateNew();
     const { id } = await startGeneration(db, hashingModel);
@@ -90,8 +90,8 @@ describe('records added after the generation', () => {
   });
 });
 
-describe('a transaction that commits late', () => {
-  it('and began before the generation is not missed', async () => {
+describe('a record that is committed late', () => {
+  it('is not missed if its transaction began before the generation', async () => {
     const late = await beginInsert('late');
     await insertLog(db, { message: 'early' });
     await activateNew();
@@ -102,7 +102,7 @@ describe('a transaction that commits late', () => {
     expect(await enqueueNewSources(db)).toBe(0);
   });
 
-  it('below ids that were seen is not missed, however many looks later', async () => {
+  it('is not missed below ids that were already seen, however many sweeps later', async () => {
     await activateNew();
     const late = await beginInsert('late');
     for (let look = 0; look < 3; look++) {
@@ -120,15 +120,15 @@ describe('a transaction that commits late', () => {
   });
 });
 
-describe('ids that restart', () => {
+describe('enqueueNewSources after ids restart', () => {
   const fill = async () => {
     await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 9) AS n');
     await activateNew();
-    // Whatever other transactions the server had just then.
+    // As if no other transaction of the server had been open.
     await sql(db, 'UPDATE embedding_watermarks SET settled_id = seen_id');
   };
 
-  it('after TRUNCATE are those of new records', async () => {
+  it('enqueues records added after TRUNCATE', async () => {
     await fill();
     await sql(db, 'TRUNCATE execution_logs RESTART IDENTITY');
     await insertLog(db);
@@ -138,7 +138,7 @@ describe('ids that restart', () => {
     expect(await enqueueNewSources(db)).toBe(0);
   });
 
-  it('after TRUNCATE of a table that nothing was embedded of, too', async () => {
+  it('enqueues records added after TRUNCATE of a table without embedded records', async () => {
     await fill();
     await sql(db, 'DELETE FROM execution_logs');
     await sql(db, 'TRUNCATE execution_logs RESTART IDENTITY');
@@ -146,7 +146,7 @@ describe('ids that restart', () => {
     expect(await enqueueNewSources(db)).toBe(9);
   });
 
-  it('after a restore of other records are scanned', async () => {
+  it('enqueues the other records of a restore', async () => {
     await fill();
     await sql(db, 'DELETE FROM execution_logs');
     await insertLog(db, { id: 4 });
@@ -155,7 +155,7 @@ describe('ids that restart', () => {
     expect(await enqueueNewSources(db)).toBe(1);
   });
 
-  it('that appear during a sweep do not count as settled', async () => {
+  it('does not treat ids as settled if they restart during a sweep', async () => {
     await fill();
     await insertLog(db);
     const truncating: Database = {
@@ -173,7 +173,7 @@ describe('ids that restart', () => {
   });
 });
 
-it('ids far from the beginning take no more statements than there are records for', async () => {
+it('enqueueNewSources needs only one statement for a single record with a huge id', async () => {
   await activateNew();
   await sql(db, 'UPDATE embedding_watermarks SET settled_id = 0');
   await insertLog(db, { id: 900_000_000_000 });
@@ -189,13 +189,13 @@ it('ids far from the beginning take no more statements than there are records fo
   expect(sent.filter((name) => name === 'enqueue_new_execution_log')).toHaveLength(1);
 });
 
-it('settled ids are not scanned again', async () => {
+it('enqueueNewSources does not scan settled ids again', async () => {
   await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 50) AS n');
   await activateNew();
   await insertLog(db);
   await enqueueNewSources(db);
   await insertLog(db);
-  // A transaction of another database of this server, which may be open for a moment, counts too.
+  // Transactions of other databases of this server count too, and may be open for a moment.
   await vi.waitFor(
     async () => {
       await enqueueNewSources(db);
@@ -211,14 +211,14 @@ it('settled ids are not scanned again', async () => {
   );
 });
 
-it('more ids than fit one statement are scanned in several', async () => {
+it('enqueueNewSources scans more ids than fit one statement in several', async () => {
   await activateNew();
   await insertLog(db, { id: 150_000 });
   await insertLog(db, { id: 450_001 });
   expect(await enqueueNewSources(db)).toBe(2);
 });
 
-it('concurrent sweeps create each job once', async () => {
+it('enqueueNewSources creates each job once when sweeps run concurrently', async () => {
   await activateNew();
   await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 2000) AS n');
   const made = await Promise.all(Array.from({ length: 4 }, () => enqueueNewSources(db)));
@@ -226,7 +226,7 @@ it('concurrent sweeps create each job once', async () => {
   expect(new Set(await jobs()).size).toBe(2_000);
 });
 
-it('a sweep makes jobs in the order of ids, so that two do not wait for each other', async () => {
+it('enqueueNewSources creates jobs in the order of ids, so that two sweeps cannot deadlock', async () => {
   await activateNew();
   await sql(
     db,

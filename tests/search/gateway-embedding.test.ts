@@ -6,7 +6,7 @@ import { createObservatoryClient, type ObservatoryClient } from '../support/obse
 import { empty, sql, truncate } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';
 
-// process-batch with a model of a stand-in gateway over HTTP, which fails in each of its ways.
+// process-batch with a model of a stand-in gateway over HTTP, with every kind of failure.
 
 const SERVER_KEY = 'sk-or-v1-key-of-the-server-0001';
 const SECOND_KEY = 'sk-or-v1-key-of-the-server-0002';
@@ -69,8 +69,8 @@ function answerBy(decide: (inputs: string[]) => number | number[] | null): void 
 }
 const has = (text: string) => (inputs: string[]) => inputs.some((input) => input.endsWith(text));
 
-describe('vectors of the gateway', () => {
-  it('are asked for in one request a batch and stored with length 1', async () => {
+describe('vectors from the gateway', () => {
+  it('are requested once per batch and stored with length 1', async () => {
     const { body } = await process();
     expect(body.data).toMatchObject({ succeeded: 8, generation_status: 'READY' });
     expect(gateway.requestsTo('/embeddings').map(({ key }) => key)).toEqual([SERVER_KEY]);
@@ -83,9 +83,9 @@ describe('vectors of the gateway', () => {
   });
 
   it.each([
-    ['of other dimensions', [1, 2, 3]],
-    ['without a direction', [0, 0, 0, 0, 0, 0, 0, 0]],
-  ])('%s fail their jobs, which say why', async (_what, vector) => {
+    ['have the wrong dimensions', [1, 2, 3]],
+    ['have no direction', [0, 0, 0, 0, 0, 0, 0, 0]],
+  ])('fail their jobs with a reason if they %s', async (_what, vector) => {
     answerBy((inputs) => (has('log 3')(inputs) ? vector : null));
     const { body } = await process();
     expect(body.data).toMatchObject({ succeeded: 7, failed: 1, generation_status: 'READY' });
@@ -97,7 +97,7 @@ describe('vectors of the gateway', () => {
 
 describe('a text that the gateway cannot handle', () => {
   it.each([400, 413, 500])(
-    'with %i is tried three times and fails its own job alone',
+    'is tried three times and fails only its own job with %i',
     async (status) => {
       let tries = 0;
       answerBy((inputs) => {
@@ -121,7 +121,7 @@ describe('a text that the gateway cannot handle', () => {
     },
   );
 
-  it('that works at the second try is processed', async () => {
+  it('is processed if the second attempt succeeds', async () => {
     let tries = 0;
     answerBy((inputs) =>
       has('log 5')(inputs) && inputs.length === 1 && tries++ > 0
@@ -134,14 +134,14 @@ describe('a text that the gateway cannot handle', () => {
   });
 });
 
-it('a model that takes no text at all fails each batch after three tries, not one job at a time', async () => {
+it('a model that accepts no text at all fails each batch after three attempts, not one job at a time', async () => {
   answerBy(() => 404);
   expect((await process()).body.data).toMatchObject({ failed: 8, generation_status: 'FAILED' });
-  // Three tries, and after each a look whether a harmless text is taken.
+  // Three attempts, each followed by a check whether a harmless text is accepted.
   expect(gateway.requestsTo('/embeddings')).toHaveLength(6);
 });
 
-describe('what is not a job’s fault', () => {
+describe('process-batch with a failure that no job caused', () => {
   const untouched = async () => {
     expect(await countJobs(database.db)).toEqual({ pending: 8 });
     const [row] = await sql(
@@ -157,7 +157,7 @@ describe('what is not a job’s fault', () => {
     [429, 429, 'GATEWAY_RATE_LIMITED'],
     [503, 502, 'GATEWAY_UNAVAILABLE'],
   ])(
-    '%i for every key of the server is %i %s, and counts no attempt',
+    'answers %i for every server key with %i %s, and counts no attempt',
     async (status, answer, code) => {
       gateway.always = { status };
       for (let n = 0; n < 4; n++) {
@@ -170,7 +170,7 @@ describe('what is not a job’s fault', () => {
     },
   );
 
-  it('a web page in place of every answer is 502 GATEWAY_ERROR, and counts no attempt', async () => {
+  it('answers 502 GATEWAY_ERROR when every answer is a web page, and counts no attempt', async () => {
     gateway.always = { body: '<title>Sign in to the network</title>' };
     const { status, body } = await process();
     expect([status, body.error.code]).toEqual([502, 'GATEWAY_ERROR']);
@@ -179,7 +179,7 @@ describe('what is not a job’s fault', () => {
     expect((await process()).body.data).toMatchObject({ succeeded: 8 });
   });
 
-  it('a refused key of the server moves on to the next one', async () => {
+  it('fails over to the next server key', async () => {
     gateway.refusedKeys.set(SERVER_KEY, 401);
     expect((await process()).body.data).toMatchObject({ succeeded: 8 });
     expect(gateway.requestsTo('/embeddings').map(({ key }) => key)).toEqual([
@@ -188,7 +188,7 @@ describe('what is not a job’s fault', () => {
     ]);
   });
 
-  it('the caller’s own key is used, alone, and its refusals are the caller’s', async () => {
+  it("uses only the caller's own key, and returns its refusals", async () => {
     await connect();
     gateway.requests.length = 0;
     for (const [refusal, answer, code] of [
@@ -207,14 +207,14 @@ describe('what is not a job’s fault', () => {
     await untouched();
   });
 
-  it('without any key it is 503 GATEWAY_NOT_CONFIGURED', async () => {
+  it('answers 503 GATEWAY_NOT_CONFIGURED without any key', async () => {
     client = createClient({});
     const { status, body } = await process();
     expect([status, body.error.code]).toEqual([503, 'GATEWAY_NOT_CONFIGURED']);
     await untouched();
   });
 
-  it('what was done before the gateway failed is counted, and the rest stays pending', async () => {
+  it('counts what was done before the gateway failed, and leaves the rest pending', async () => {
     let calls = 0;
     answerBy(() => (++calls > 2 ? 503 : null));
     const { status, body } = await process({ batch_size: 2, max_batches: 4 });

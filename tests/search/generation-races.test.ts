@@ -37,7 +37,7 @@ const codes = (settled: PromiseSettledResult<unknown>[]) =>
     one.status === 'rejected' && one.reason instanceof AppError ? one.reason.code : one.status,
   );
 
-it('of concurrent starts, one succeeds and the others get CONFLICT', async () => {
+it('one of several concurrent starts succeeds, and the others get CONFLICT', async () => {
   await insertLog(db);
   const started = await Promise.allSettled(
     Array.from({ length: 6 }, () => startGeneration(db, hashingModel)),
@@ -47,14 +47,14 @@ it('of concurrent starts, one succeeds and the others get CONFLICT', async () =>
   expect(await sql(db, 'SELECT DISTINCT generation_id AS id FROM embedding_jobs')).toHaveLength(1);
 });
 
-it('concurrent activations all succeed and the last one stays', async () => {
+it('concurrent activations all succeed, and the last one wins', async () => {
   await insertReady(4);
   const activated = await Promise.allSettled([1, 2, 3, 4].map((id) => activateGeneration(db, id)));
   expect(codes(activated)).toEqual(Array(4).fill('fulfilled'));
   expect(await states()).toEqual(['ACTIVE', 'RETIRED', 'RETIRED', 'RETIRED']);
 });
 
-it('at no moment is there more or less than one that is ACTIVE', async () => {
+it('exactly one generation is ACTIVE at any moment', async () => {
   await insertReady(2);
   await activateGeneration(db, 1);
   let isDone = false;
@@ -77,7 +77,7 @@ it('at no moment is there more or less than one that is ACTIVE', async () => {
   expect([...seen]).toEqual([1]);
 });
 
-it('the database rejects a second one whoever writes it', async () => {
+it('the database rejects a second BUILDING or ACTIVE generation, whoever writes it', async () => {
   for (const status of ['BUILDING', 'ACTIVE']) {
     const insert = `INSERT INTO embedding_generations (model_id, dimensions, status) VALUES ('m', 3, '${status}')`;
     await sql(db, insert);
@@ -85,7 +85,7 @@ it('the database rejects a second one whoever writes it', async () => {
   }
 });
 
-it('a generation that is pruned while a batch is at work takes what the batch stores along', async () => {
+it('a batch that is running when its generation is pruned stores nothing', async () => {
   await insertLog(db, { message: 'a log' });
   await startBuiltIn(db);
   const gate = Promise.withResolvers<void>();
@@ -130,8 +130,8 @@ it('a batch that is storing when its generation is pruned leaves nothing behind'
   expect(await sql(db, 'SELECT id FROM embedding_chunks')).toEqual([]);
 });
 
-describe('over Neon’s HTTP driver', () => {
-  it('a generation goes through its whole life cycle', async () => {
+describe('an embedding generation over Neon’s HTTP driver', () => {
+  it('goes through its whole life cycle', async () => {
     const neon = await createNeon();
     try {
       await sql(neon.db, 'CREATE DOMAIN vector AS text');

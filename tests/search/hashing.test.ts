@@ -16,7 +16,7 @@ const logs = {
   changed: 'acme/data-pipeline: new or changed, cloning',
 };
 
-/** The log that is nearest to a query. */
+/** The log nearest to a query. */
 function nearest(query: string): string | undefined {
   const ranked = Object.entries(logs).sort(
     ([, a], [, b]) => similarity(query, b) - similarity(query, a),
@@ -30,7 +30,7 @@ describe('the built-in embedding model', () => {
     expect(hashingModel.name).toMatch(/lexical, not semantic/);
   });
 
-  it('gives every text a vector of 384 finite numbers and length 1, always the same', () => {
+  it('gives every text the same unit vector of 384 finite numbers each time', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
         const vector = embedByHashing(text);
@@ -42,12 +42,12 @@ describe('the built-in embedding model', () => {
     );
   });
 
-  it.each(['', '   ', '…', '!!!'])('gives %j a vector too', (text) => {
+  it.each(['', '   ', '…', '!!!'])('also gives %j a vector', (text) => {
     expect(dot(embedByHashing(text), embedByHashing(text))).toBeCloseTo(1, 4);
   });
 
-  // Stored vectors are compared with those of later versions of the code.
-  it('gives the vectors that were stored under its id', () => {
+  // Vectors stored by older versions of the code must stay comparable.
+  it('still gives the vectors stored under its id', () => {
     const vector = embedByHashing('owner/repo-name: fatal ECONNRESET, exit status 128');
     const largest = [...vector.entries()]
       .sort(([, a], [, b]) => Math.abs(b) - Math.abs(a))
@@ -90,7 +90,7 @@ describe('the built-in embedding model', () => {
   });
 });
 
-describe('the terms of a text', () => {
+describe('findTerms', () => {
   const spellings = (text: string) => [...findTerms(text).keys()].sort();
 
   it.each([
@@ -99,12 +99,12 @@ describe('the terms of a text', () => {
     ['HTTPError', ['error', 'http', 'httperror']],
     ['(fatal: "ECONNRESET")', ['econnreset', 'fatal']],
     ['Größe, naïve', ['größe', 'naïve']],
-  ])('of %j are %j', (text, expected) => {
+  ])('splits %j into %j', (text, expected) => {
     expect(spellings(text)).toEqual(expected);
   });
 });
 
-it('a vector without a direction cannot be scaled', () => {
+it('normalize rejects a vector without a direction', () => {
   expect(() => normalize(new Float32Array(3))).toThrow(RangeError);
   expect(() => normalize(Float32Array.of(1, Number.NaN))).toThrow(RangeError);
   expect([...normalize(Float32Array.of(3, 4))]).toEqual([

@@ -14,7 +14,7 @@ describe('parseQuery', () => {
     ['clone -"timed out"', [[word('clone'), without(phrase('timed out'))]]],
     ['clone or fetch OR push', [[word('clone')], [word('fetch')], [word('push')]]],
     ['owner/repo-name', [[word('owner/repo-name')]]],
-  ])('reads %j', (query, alternatives) => {
+  ])('parses %j', (query, alternatives) => {
     expect(parseQuery(query).alternatives).toEqual(alternatives);
   });
 
@@ -27,11 +27,11 @@ describe('parseQuery', () => {
     ['or', []],
     ['"" !!! ---', []],
     ['null\0byte', [[word('null'), word('byte')]]],
-  ])('takes %j, which is no syntax, for plain words', (query, alternatives) => {
+  ])('treats %j, which is not valid syntax, as plain words', (query, alternatives) => {
     expect(parseQuery(query).alternatives).toEqual(alternatives);
   });
 
-  it('leaves excluded words out of what is embedded', () => {
+  it('leaves excluded words out of the text to embed', () => {
     expect(parseQuery('clone "timed out" -push').wanted).toBe('clone timed out');
   });
 
@@ -45,7 +45,7 @@ describe('parseQuery', () => {
     ]);
   });
 
-  it('bounds any text', () => {
+  it('returns a bounded result for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 1_000 }), (query) => {
         const { alternatives } = parseQuery(query);

@@ -40,8 +40,8 @@ const insertLogs = (count: number) =>
     `INSERT INTO execution_logs (message) SELECT 'log ' || n FROM generate_series(1, ${count}) n`,
   );
 
-describe('what is stored', () => {
-  it('is the text of each record with its metadata and time', async () => {
+describe('process-batch', () => {
+  it('stores the text of each record with its metadata and time', async () => {
     const run = await insertRun(db);
     const created_at = '2026-03-01T10:00:00.123456Z';
     await insertLog(db, {
@@ -86,7 +86,7 @@ describe('what is stored', () => {
     ]);
   });
 
-  it('is a vector of what a log says and of the repository that it is about', async () => {
+  it('embeds the message and the repository of a log', async () => {
     await insertLog(db, { level: 'warn', message: 'slow', repository: 'owner/name' });
     await startBuiltIn(db);
     const { asked, embedder } = createRecorder();
@@ -95,7 +95,7 @@ describe('what is stored', () => {
     expect(await listChunks(db)).toEqual(['execution_log 1: slow']);
   });
 
-  it('is the repository of a log that says nothing, and nothing of one without', async () => {
+  it('embeds the repository of a log without a message, and nothing of a log with neither', async () => {
     await insertLog(db, { message: '', level: '', repository: 'owner/name' });
     await insertLog(db, { message: '  ', level: '', repository: null });
     await startBuiltIn(db);
@@ -103,7 +103,7 @@ describe('what is stored', () => {
     expect(await listChunks(db)).toEqual(['execution_log 1: owner/name']);
   });
 
-  it('contains no secrets, neither stored nor embedded', async () => {
+  it('removes secrets before it stores or embeds a text', async () => {
     const configured = 'a-configured-secret-value';
     await insertLog(db, {
       message: `push to https://ada:hunter2hunter2@host/x failed: Bearer abcdefghijklmnop ${configured}`,
@@ -122,7 +122,7 @@ describe('what is stored', () => {
     }
   });
 
-  it('is several chunks of a long text, each found under its place', async () => {
+  it('splits a long text into several chunks, each found under its index', async () => {
     await insertLog(db, { message: 'many words '.repeat(300) });
     await startBuiltIn(db);
     await createBatches(db).process();
@@ -137,7 +137,7 @@ describe('what is stored', () => {
     );
   });
 
-  it('is the beginning of a text without end', async () => {
+  it('embeds only the beginning of an endless text', async () => {
     await insertLog(db, { message: 'word '.repeat(200_000) });
     await startBuiltIn(db);
     await createBatches(db).process();
@@ -146,7 +146,7 @@ describe('what is stored', () => {
     expect(chunks.length).toBeLessThan(100);
   });
 
-  it('was embedded once for records that say the same', async () => {
+  it('embeds equal records once', async () => {
     await sql(db, "INSERT INTO execution_logs (message) SELECT 'same' FROM generate_series(1, 40)");
     await startBuiltIn(db);
     const { asked, embedder } = createRecorder();
@@ -156,8 +156,8 @@ describe('what is stored', () => {
   });
 });
 
-describe('the amount of work', () => {
-  it('is batch_size jobs times max_batches, counted as jobs', async () => {
+describe('the amount of work of process-batch', () => {
+  it('is batch_size jobs times max_batches', async () => {
     await sql(
       db,
       `INSERT INTO execution_logs (message)
@@ -173,7 +173,7 @@ describe('the amount of work', () => {
     });
   });
 
-  it('ends with the time budget, and what was claimed but not begun is free at once', async () => {
+  it('is bounded by the time budget, and unstarted jobs are free again at once', async () => {
     await insertLogs(20);
     await startBuiltIn(db);
     const batches = createBatches(db, {
@@ -200,7 +200,7 @@ describe('the amount of work', () => {
     });
   });
 
-  it('ends before the lease expires', async () => {
+  it('is bounded by the lease', async () => {
     await insertLogs(12);
     await startBuiltIn(db);
     const batches = createBatches(db, {

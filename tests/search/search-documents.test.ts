@@ -4,9 +4,9 @@ import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
-// The full-text documents of rows. The indexes store these, so the document of a text must never change.
+// The full-text documents of rows. Indexes store them, so the document of a text must never change.
 
-/** Words on both sides of the 2,046 bytes that Postgres takes, in letters of one, two and four bytes. */
+/** Words around the limit of 2,046 bytes in Postgres, in letters of one, two and four bytes. */
 const texts = {
   'a short text': 'clone of owner/repo-name failed: exit status 128',
   'no text': '',
@@ -38,7 +38,7 @@ describe.each([
     expect(row?.words).toBeGreaterThanOrEqual(2);
   });
 
-  it('cause no notice for overlong words', async () => {
+  it('cause no notices about overlong words', async () => {
     const client = await connect(database.url);
     const notices: (string | undefined)[] = [];
     client.on('notice', ({ message }) => notices.push(message));

@@ -14,7 +14,7 @@ import {
 } from '../support/records.ts';
 import { ask, find, insertAnswer } from '../support/search.ts';
 
-// Only full text, over every driver, without a generation.
+// Full text alone, over every driver, without a generation.
 
 describe.each([
   ['the embedded database', createEmbedded],
@@ -88,7 +88,7 @@ describe.each([
     expect((await find(db, 'site cloned'))[0]).toBe(`execution_log ${id}`);
   });
 
-  it('finds results by name, status and error, fixes by title and text, answers by their words', async () => {
+  it('finds results by name, status and error, fixes by title and text, and answers by their words', async () => {
     const run = await insertRun(db);
     const result = await insertResult(db, run, 'acme/site', {
       status: 'too_large',
@@ -103,7 +103,7 @@ describe.each([
     expect(await find(db, 'certificates expire')).toEqual([`investigation ${answer}`]);
   });
 
-  it('leaves out what is excluded, and finds a phrase in its order', async () => {
+  it('leaves out excluded words, and finds a phrase only in its order', async () => {
     const both = await log('the clone of a timed out host');
     await log('the clone ended');
     await log('out timed');
@@ -129,7 +129,7 @@ describe.each([
     expect(await find(db, query)).toEqual([`execution_log ${id}`]);
   });
 
-  it('follows results with all words by those with most of them, newest first', async () => {
+  it('lists results with all words first, then those with most of them, newest first', async () => {
     const older = await log('empty: no branches to archive');
     const newer = await log('empty: nothing to archive');
     await log('something else');
@@ -141,7 +141,7 @@ describe.each([
     expect(await find(db, 'empty repositories', { limit: 1 })).toEqual([`execution_log ${all}`]);
   });
 
-  it('puts the rows that lack fewer of the words first, and leaves out those that lack most', async () => {
+  it('ranks rows by how few words they lack, and leaves out those that lack most', async () => {
     const two = await log('checksum mismatch');
     const three = await log('checksum mismatch, archive kept');
     await log('checksum');
@@ -149,7 +149,7 @@ describe.each([
     expect(await find(db, query)).toEqual([three, two].map((id) => `execution_log ${id}`));
   });
 
-  it('never lets a phrase be missing, or what is excluded be there', async () => {
+  it('never lets a phrase be missing or an excluded word be present', async () => {
     const id = await log('the clone timed out');
     await log('the clone timed nobody out');
     await log('the clone timed out again');
@@ -175,7 +175,7 @@ describe.each([
     expect(whole).toMatchObject({ total: 2, degraded_reason: null });
   });
 
-  it('checks no more rows for a phrase than there is time for, however long they are', async () => {
+  it('checks only as many rows for a phrase as there is time for, however long they are', async () => {
     const filler = Array.from({ length: 3_500 }, (_, n) => `word${n}`).join(' ');
     await sql(
       db,
@@ -223,12 +223,12 @@ describe.each([
     expect(await find(db, `${eight} or b9`)).toEqual([]);
   });
 
-  it('finds nothing that is of other source types', async () => {
+  it('finds nothing of other source types', async () => {
     await log('a certificate');
     expect(await find(db, 'certificate', { sourceTypes: ['backup_result'] })).toEqual([]);
   });
 
-  it("finds a user's own investigations alone, unless it is for all", async () => {
+  it("finds only a user's own investigations, unless the search is for all users", async () => {
     const own = await insertAnswer(db, 'ada', '?', 'the certificate');
     const other = await insertAnswer(db, "o'brien", '?', 'the certificate');
     expect(await find(db, 'certificate', { investigationsOf: 'ada' })).toEqual([
@@ -254,7 +254,7 @@ describe.each([
     expect(await find(db, 'begins w77')).toEqual([`execution_log ${id}`]);
   });
 
-  it('answers any text', async () => {
+  it('accepts any text', async () => {
     await log('something');
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 60 }), async (query) => {

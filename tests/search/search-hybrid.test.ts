@@ -4,7 +4,7 @@ import { createEmbedded } from '../support/databases.ts';
 import { insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { activateBuiltIn, ask, find, insertAnswer, useSearchDatabase } from '../support/search.ts';
 
-// Vectors of the built-in model combined with full text, on the database that has the vector extension.
+// Vectors of the built-in model combined with full text, on a database with the vector extension.
 
 const database = useSearchDatabase(createEmbedded);
 let db: Database;
@@ -15,7 +15,7 @@ beforeAll(() => {
 const log = (message: string, repository: string | null = null) =>
   insertLog(db, { message, repository });
 
-describe('the generation that is used', () => {
+describe('the generation that a search uses', () => {
   it('is the active one, and the response contains its id', async () => {
     await log('the clone timed out');
     const id = await activateBuiltIn(db);
@@ -27,7 +27,7 @@ describe('the generation that is used', () => {
     });
   });
 
-  it('is none while one is only being built: full text alone, degraded', async () => {
+  it('is none while the only one is still being built, and the search is degraded to full text', async () => {
     const id = await log('the clone timed out');
     await activateBuiltIn(db);
     await sql(db, `UPDATE embedding_generations SET status = 'BUILDING'`);
@@ -52,14 +52,14 @@ describe('the generation that is used', () => {
     });
   });
 
-  it('is none when full text has no weight either and nothing is active: full text then counts', async () => {
+  it('is none when nothing is active, and full text then counts even without weight', async () => {
     const id = await log('the clone timed out');
     expect(await find(db, 'clone', { ftsWeight: 0 })).toEqual([`execution_log ${id}`]);
   });
 });
 
-describe('what vectors add', () => {
-  it('finds words with typing errors', async () => {
+describe('a search with vectors', () => {
+  it('finds misspelled words', async () => {
     await log('moved refs of the branch main');
     const id = await log('authentication failed for the remote');
     await log('wrote the archive');
@@ -67,14 +67,14 @@ describe('what vectors add', () => {
     expect((await find(db, 'autentication fialed'))[0]).toBe(`execution_log ${id}`);
   });
 
-  it('finds nothing that shares nothing with the query', async () => {
+  it('finds nothing that has nothing in common with the query', async () => {
     for (let n = 0; n < 30; n++) await log(`step ${n} of the backup of acme/site-${n}`);
     await activateBuiltIn(db);
     expect(await find(db, 'elephant')).toEqual([]);
   });
 
   it('finds nothing by mere hash collisions', async () => {
-    // Similar by 0.20 each, with no three letters in common.
+    // Each has a similarity of 0.20 and no three letters in common.
     await log('the archive volume is full', 'acme/site-47');
     await log('the archive volume is full', 'acme/site-87');
     await activateBuiltIn(db);
@@ -82,7 +82,7 @@ describe('what vectors add', () => {
     expect(await find(db, 'quantum')).toEqual([]);
   });
 
-  it('finds a repository that is misspelt, which only stands next to the text', async () => {
+  it('finds a misspelled repository, which is stored beside the text', async () => {
     const id = await log('done', 'acme/site-backend');
     await log('done', 'globex/mobile-app');
     await activateBuiltIn(db);
@@ -98,7 +98,7 @@ describe('what vectors add', () => {
     expect(found).toEqual([`backup_result ${id}`]);
   });
 
-  it("keeps other users' investigations out", async () => {
+  it("leaves out other users' investigations", async () => {
     const own = await insertAnswer(db, 'ada', 'why?', 'authentication failed');
     await insertAnswer(db, 'bob', 'why?', 'authentication failed');
     await activateBuiltIn(db);
@@ -115,7 +115,7 @@ describe('what vectors add', () => {
   });
 });
 
-describe('fusion', () => {
+describe('rank fusion', () => {
   it('adds the reciprocal ranks, each with its weight (k = 60)', async () => {
     const id = await log('authentication failed');
     await activateBuiltIn(db);
@@ -128,7 +128,7 @@ describe('fusion', () => {
     expect(await find(db, 'authentication')).toEqual([`execution_log ${id}`]);
   });
 
-  it('lets the weights decide between a hit of the one and a hit of the other', async () => {
+  it('lets the weights decide between a full-text match and a vector match', async () => {
     const typo = await log('authenticatoin');
     const story = 'disks paths hosts mirrors branches tags archives certificates quotas limits';
     const exact = await log(`${story} authentication`);
@@ -140,7 +140,7 @@ describe('fusion', () => {
     expect(byVector[0]).toBe(`execution_log ${typo}`);
   });
 
-  it('ranks rows with all words first, however similar others are', async () => {
+  it('ranks rows with all words first, however similar other rows are', async () => {
     const story = 'disks paths hosts mirrors branches tags archives certificates quotas limits';
     const all = await log(`${story} authentication ${story} remote`);
     const most = await log('authentication');
@@ -153,7 +153,7 @@ describe('fusion', () => {
     );
   });
 
-  it('has one entry for each source, however many of its chunks were found', async () => {
+  it('returns one entry per source, however many of its chunks were found', async () => {
     const passage = 'The certificate of the mirror had expired. '.repeat(60);
     const answer = await insertAnswer(db, 'ada', 'why did the mirror fail?', passage);
     await activateBuiltIn(db);
@@ -165,7 +165,7 @@ describe('fusion', () => {
     expect(await find(db, 'expired certificate')).toEqual([`investigation ${answer}`]);
   });
 
-  it('shows the passage of a long answer that was found', async () => {
+  it('shows the matching passage of a long answer', async () => {
     const filler = 'Nothing to see in this paragraph of the answer. '.repeat(60);
     await insertAnswer(db, 'ada', 'why?', `${filler}\n\nThe zeppelin mirror had expired.`);
     await activateBuiltIn(db);
@@ -185,7 +185,7 @@ describe('fusion', () => {
     );
   });
 
-  it('describes each kind of source by its metadata', async () => {
+  it('returns the metadata of each kind of source', async () => {
     const run = await insertRun(db);
     const created_at = '2026-01-02T03:04:05.000006Z';
     const repository = 'acme/site';

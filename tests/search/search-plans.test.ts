@@ -5,8 +5,8 @@ import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 import { find } from '../support/search.ts';
 
-// How many pages of a large table full text looks at, for words of every frequency and whatever the
-// planner knows of the table: nothing, or all of it. The table and its index have more than 6,000.
+// How many pages of a large table a full-text search reads, for words of any frequency and with and without planner
+// statistics. The table and its index have more than 6,000.
 
 const LOGS = 300_000;
 const database = useDatabase();
@@ -27,14 +27,14 @@ beforeAll(async () => {
   );
 }, 300_000);
 
-/** Pages that one search reads, from memory or from disk. */
+/** Pages that one search reads, cached or from disk. */
 async function pagesRead(word: string): Promise<number> {
   const client = await connect(database.url);
   try {
     const alternatives = JSON.stringify([[{ text: word, phrase: false, negated: false }]]);
     const statement = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM search_full_text(
       'execution_log', ${client.escapeLiteral(alternatives)}::jsonb, NULL, NULL, 100, 10)`;
-    // The first call of a connection also reads what the catalogue says.
+    // The first call of a connection also reads the catalogue.
     await client.query(statement);
     const { rows } = await client.query(statement);
     const { Plan: plan } = rows[0]['QUERY PLAN'][0];
@@ -74,10 +74,10 @@ describe.each([
   });
 });
 
-it('is read in few pages also while the index is not merged with rows just written', async () => {
+it('a table is also read in few pages while recent rows are not merged into the index', async () => {
   const { db } = database;
   await sql(db, `SELECT gin_clean_pending_list('execution_logs_document')`);
-  // Some 3 MB in the index, less than Postgres merges by itself.
+  // About 3 MB in the index, less than Postgres merges by itself.
   await sql(
     db,
     `INSERT INTO execution_logs (message, repository)
@@ -87,8 +87,8 @@ it('is read in few pages also while the index is not merged with rows just writt
   expect(await pagesRead('zeppelin')).toBeLessThan(2_000);
 });
 
-describe('a search that runs out of time', () => {
-  /** What one list gives within some milliseconds. */
+describe('search_full_text', () => {
+  /** What one list returns within some milliseconds. */
   const within = (query: string, milliseconds: number, find = 'search_full_text') =>
     sql<{ row_id: string | null }>(
       database.db,
@@ -100,20 +100,20 @@ describe('a search that runs out of time', () => {
 
   it.each([
     ['a phrase of words in every row that never meet', '"step backup"'],
-    ['a phrase of forms of words', '"stepping backups"'],
-    ['words of which one is excluded', 'timeout -backup'],
-    ['a common word that is left out, and what is excluded', 'the -backup'],
+    ['a phrase of inflected words', '"stepping backups"'],
+    ['a word and an excluded one', 'timeout -backup'],
+    ['a stop word and an excluded word', 'the -backup'],
     ['many phrases', Array.from({ length: 48 }, (_, n) => `"backup step ${n}" or`).join(' ')],
-  ])('reports it for %s', async (_what, query) => {
+  ])('reports that it ran out of time for %s', async (_what, query) => {
     expect(await within(query, 60)).toEqual(cut);
   });
 
-  it('reports it even before it starts', async () => {
+  it('reports that it ran out of time even before it starts', async () => {
     expect(await within('EHOSTUNREACH', -1)).toEqual(cut);
     expect(await within('backup zeppelin', -1, 'search_most_words')).toEqual(cut);
   });
 
-  it('finds a phrase in all rows when it is given the time', async () => {
+  it('finds a phrase in all rows when it has enough time', async () => {
     expect(await within('"12345 of the backup"', 60_000)).toEqual([{ row_id: '12345' }]);
   });
 });

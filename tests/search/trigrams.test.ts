@@ -8,18 +8,18 @@ describe('trigramsOf', () => {
     ['a/bc def-def', ['a', 'bc', 'def']],
     ['über 𝒜𝒷𝒸𝒹', ['übe', 'ber', '𝒜𝒷𝒸', '𝒷𝒸𝒹']],
     ['!? --', []],
-  ])('of %j are %j', (text, pieces) => {
+  ])('splits %j into %j', (text, pieces) => {
     expect(trigramsOf(text)).toEqual(pieces);
   });
 
-  it('takes 32 of a long text, from all over it', () => {
+  it('takes 32 trigrams of a long text, from all parts of it', () => {
     const words = Array.from({ length: 100 }, (_, n) => String(n + 100));
     const pieces = trigramsOf(words.join(' '));
     expect(pieces).toHaveLength(32);
     expect(pieces.at(-1)).toBe('196');
   });
 
-  it('are in the text, none of them twice or empty', () => {
+  it('returns only distinct, non-empty parts of the text', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (text) => {
         const pieces = trigramsOf(text);

@@ -22,21 +22,21 @@ beforeEach(async () => {
   await empty(db);
   await forgetGenerations(db);
   client = createClient({ db });
-  // A request, so that the database is in use.
+  // A request first, because the sweep skips an unused database.
   await client.get('/api/backups');
 });
 
 const sweep = async () => (await client.get(PATH)).body;
 
 describe('the sweep', () => {
-  it('enqueues and embeds what is new with the built-in model', async () => {
+  it('enqueues and embeds new records with the built-in model', async () => {
     await activateBuiltIn(db);
     await insertLog(db, { message: 'a new log' });
     expect(await sweep()).toEqual({ swept: 0, run_ids: [] });
     expect(await listChunks(db)).toEqual(['execution_log 1: a new log']);
   });
 
-  it('only enqueues it for a gateway model, which takes somebody’s keys', async () => {
+  it('only enqueues them for a gateway model, which needs somebody’s keys', async () => {
     await startGeneration(db, { id: 'acme/embed-free', dimensions: 8 });
     await sql(db, "UPDATE embedding_generations SET status = 'ACTIVE'");
     await insertLog(db, { message: 'a new log' });
@@ -51,7 +51,7 @@ describe('the sweep', () => {
     expect(await countJobs(db)).toEqual({ pending: 1 });
   });
 
-  it('sweeps runs also when embedding fails, and logs that', async () => {
+  it('sweeps runs even when embedding fails, and logs the failure', async () => {
     await sql(db, 'ALTER TABLE embedding_watermarks RENAME TO away');
     try {
       expect(await sweep()).toEqual({ swept: 0, run_ids: [] });

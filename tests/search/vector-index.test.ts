@@ -38,7 +38,7 @@ const indexes = async () =>
     )
   ).map(({ indexdef }) => indexdef.replace(/^.* USING /, ''));
 
-describe('a generation that is complete', () => {
+describe('a complete generation', () => {
   it.each([
     [384, ['hnsw (((embedding)::vector(384)) vector_cosine_ops) WHERE (generation_id = 1)']],
     [2_000, ['hnsw (((embedding)::vector(2000)) vector_cosine_ops) WHERE (generation_id = 1)']],
@@ -59,7 +59,7 @@ describe('a generation that is complete', () => {
     expect(await indexes()).toEqual([]);
   });
 
-  it('that was activated without its index gets it at the next process-batch', async () => {
+  it('gets its missing index at the next process-batch', async () => {
     await insertLog(db, { message: 'a log' });
     await startBuiltIn(db);
     await createBatches(db).process();
@@ -74,7 +74,7 @@ describe('a generation that is complete', () => {
     await startBuiltIn(db);
     await createBatches(db).process();
     const vector = `'[${embedByHashing('log').join(',')}]'`;
-    // As a search does: of so few rows the planner would rather sort all.
+    // As a search does: the planner would rather sort so few rows.
     const client = await connect(database.url);
     await client.query('SET enable_sort = off');
     const { rows } = await client.query(
@@ -99,7 +99,7 @@ describe('a generation that is complete', () => {
     expect(row?.rows).toBe(300);
   });
 
-  it('lives beside one of other dimensions', async () => {
+  it('can coexist with one of other dimensions', async () => {
     await insertLog(db, { message: 'a log' });
     await startBuiltIn(db);
     await createBatches(db).process();
@@ -109,8 +109,8 @@ describe('a generation that is complete', () => {
   });
 });
 
-describe('an index is built', () => {
-  it('when the last job is done', async () => {
+describe('the index of a generation', () => {
+  it('is built when the last job is done', async () => {
     const postgres = await createPostgresWithVectors();
     const sent: string[] = [];
     const recording: Database = {
@@ -135,7 +135,7 @@ describe('an index is built', () => {
     }
   });
 
-  it('and filled from the first job on in the embedded database, which would stand still at the end', async () => {
+  it('is built before the first job in the embedded database, which building it at the end would block', async () => {
     await insertLog(db, { message: 'one' });
     await insertLog(db, { message: 'two' });
     await startBuiltIn(db);
@@ -145,7 +145,7 @@ describe('an index is built', () => {
 });
 
 describe('an index that cannot be built', () => {
-  it('is logged, and the generation is READY: a search then compares every vector', async () => {
+  it('is logged, and the generation is READY: searches compare every vector', async () => {
     const postgres = await createPostgresWithVectors();
     try {
       await insertLog(postgres.db, { message: 'a log' });
@@ -162,7 +162,7 @@ describe('an index that cannot be built', () => {
 });
 
 describe('a database without the vector extension', () => {
-  it('reports why', async () => {
+  it('reports why it cannot store vectors', async () => {
     const postgres = await createPostgres();
     try {
       const reason = 'the vector extension is not installed on this database server';
