@@ -24,7 +24,7 @@ const handshake = {
   'Sec-WebSocket-Version': '13',
 };
 
-/** The head of the answer, and its status. */
+/** The status and the head of the answer. */
 async function ask(server: LiveServer, path: string, headers: Record<string, string>) {
   const client = await connectRaw(server.port);
   client.send(requestOf(path, headers));
@@ -39,7 +39,7 @@ describe.each<[string, Record<string, string>, number]>([
 ])('%s', (path, basis, opened) => {
   it.each<[string, Record<string, string>]>([
     ['X-Internal-Secret', withSecret],
-    ['a bearer', { Authorization: `Bearer ${withSecret['X-Internal-Secret']}` }],
+    ['a bearer token', { Authorization: `Bearer ${withSecret['X-Internal-Secret']}` }],
   ])('opens with the secret as %s', async (_name, headers) => {
     expect((await ask(await start(), path, { ...basis, ...headers })).status).toBe(opened);
   });
@@ -47,7 +47,7 @@ describe.each<[string, Record<string, string>, number]>([
   it.each<[string, Record<string, string>]>([
     ['no secret', {}],
     ['a wrong secret', { 'X-Internal-Secret': 'wrong' }],
-    ['a wrong bearer', { Authorization: 'Bearer wrong' }],
+    ['a wrong bearer token', { Authorization: 'Bearer wrong' }],
     ['the secret in the address', {}],
   ])('answers 401 to %s', async (name, headers) => {
     const query = name.includes('address') ? `?secret=${withSecret['X-Internal-Secret']}` : '';
@@ -80,7 +80,7 @@ describe.each<[string, Record<string, string>, number]>([
     expect(head).toContain('retry-after: ');
   });
 
-  it('limits forwarded addresses, and says how many requests are left', async () => {
+  it('limits forwarded addresses, and reports how many requests are left', async () => {
     const server = await start();
     const headers = { ...basis, ...withSecret, 'X-Forwarded-For': '203.0.113.7' };
     const { status, head } = await ask(server, path, headers);

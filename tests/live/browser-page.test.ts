@@ -11,7 +11,7 @@ import { codeBlocks, readDocument } from '../support/documents.ts';
 import { advanceUntil, startLive } from '../support/live.ts';
 import { insertLog } from '../support/records.ts';
 
-it('the page of docs/live-feed.md shows rows in a browser without the secret', async () => {
+it('the page in docs/live-feed.md shows rows in a browser without the secret', async () => {
   const [program = ''] = codeBlocks(readDocument('docs/live-feed.md'), 'js');
   const folder = await mkdtemp(join(tmpdir(), 'browser-page-'));
   const file = join(folder, 'watch.mjs');

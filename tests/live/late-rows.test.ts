@@ -5,8 +5,8 @@ import { untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { insertLog, sql } from '../support/records.ts';
 
-// Ids come from a sequence, and transactions commit out of order: on a real Postgres a second connection
-// holds a row with a low id back while rows with higher ids are committed.
+// Ids come from a sequence, but transactions commit out of order: on a real Postgres, a second connection
+// holds back a row with a low id while rows with higher ids are committed.
 
 const feed = setUpLiveFeed();
 let slow: Client;
@@ -26,7 +26,7 @@ async function holdBack(rows = 1): Promise<void> {
 const commit = () => slow.query('COMMIT');
 const insert = () => insertLog(feed.database.db);
 
-describe('a row that is committed after one with a higher id', () => {
+describe('a row committed after one with a higher id', () => {
   it('is delivered once to streams and WebSockets', async () => {
     const events = await feed.openEvents();
     const socket = await feed.openSocket();
@@ -51,7 +51,7 @@ describe('a row that is committed after one with a higher id', () => {
     await feed.until(() => expect(client.ids()).toEqual([2, 3, 5]));
   });
 
-  it('is delivered when it is between others that are missing', async () => {
+  it('is delivered when it lies between other missing rows', async () => {
     const client = await feed.openEvents();
     await holdBack();
     await slow.query('SAVEPOINT one');
@@ -65,7 +65,7 @@ describe('a row that is committed after one with a higher id', () => {
     await feed.until(() => expect(client.ids()).toEqual([4, 1, 3, 5]));
   });
 
-  it('is searched for at least 30 seconds', async () => {
+  it('is looked for during at least 30 seconds', async () => {
     const client = await feed.openEvents();
     await holdBack();
     await insert();
@@ -78,7 +78,7 @@ describe('a row that is committed after one with a higher id', () => {
     await feed.until(() => expect(client.ids()).toEqual([2, 1]));
   });
 
-  it('is delivered along with more rows than one poll reads', async () => {
+  it('is delivered together with more rows than one poll reads', async () => {
     const client = await feed.openEvents();
     await holdBack(450);
     await insert();
@@ -89,7 +89,7 @@ describe('a row that is committed after one with a higher id', () => {
   });
 });
 
-describe('a late row and a client that resumes', () => {
+describe('a late row for a client that resumes', () => {
   it.each([
     ['while other clients stay', true],
     ['over a pause without clients', false],
@@ -111,7 +111,7 @@ describe('a late row and a client that resumes', () => {
     await feed.until(() => expect(second.ids()).toEqual([1, 3, 4]));
   });
 
-  it('is delivered when it is committed after the client is back', async () => {
+  it('is delivered when it is committed after the client has reconnected', async () => {
     const first = await feed.openEvents();
     await holdBack();
     await insert();
@@ -175,7 +175,7 @@ describe('a late row and a client that resumes', () => {
   });
 });
 
-it('is delivered once from a backlog that takes many polls', async () => {
+it('a late row is delivered once from a backlog that takes many polls', async () => {
   const client = await feed.openEvents();
   await holdBack();
   await sql(

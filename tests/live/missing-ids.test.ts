@@ -42,7 +42,7 @@ describe('missing ids', () => {
         [9, 9],
       ],
     ],
-  ])('are split by rows that arrive: %s', (_name, found, left) => {
+  ])('are split when rows arrive: %s', (_name, found, left) => {
     const missing = new MissingIds();
     missing.note(at(3, 5), 0);
     missing.note(at(9), 0);
@@ -50,7 +50,7 @@ describe('missing ids', () => {
     expect(bounds(missing)).toEqual(left);
   });
 
-  it('are dropped once they were searched for long enough', () => {
+  it('are dropped once they have been searched for long enough', () => {
     const missing = new MissingIds();
     missing.note(at(1), 0);
     missing.note(at(3), 1);
@@ -64,14 +64,14 @@ describe('missing ids', () => {
     expect(SEARCH_MS).toBeGreaterThanOrEqual(30_000);
   });
 
-  it('are limited, and the lowest are dropped first', () => {
+  it('are limited in number, and the lowest are dropped first', () => {
     const missing = new MissingIds();
     for (let n = 0; n <= MAX_RANGES; n++) missing.note(at(2 * n), 0);
     expect(missing.ranges()).toHaveLength(MAX_RANGES);
     expect(bounds(missing)[0]).toEqual([2, 2]);
   });
 
-  it('below a new search are kept', () => {
+  it('are kept below the range of a new search', () => {
     const missing = new MissingIds();
     missing.note(at(1, 10), 0);
     missing.renew([at(8), at(20, 30)], 6n, 5);
@@ -87,7 +87,7 @@ describe('missing ids', () => {
     ]);
   });
 
-  it('that were returned do not change', () => {
+  it('do not change in a result that was returned earlier', () => {
     const missing = new MissingIds();
     missing.note(at(1, 3), 0);
     const before = missing.ranges();

@@ -129,7 +129,7 @@ describe('a database that does not answer', () => {
   it.each([
     ['unavailable', databaseUnavailable(new Error('private'))],
     ['without the table', new Error('private: no such table')],
-  ])('is 503 before a stream starts: %s', async (_name, error) => {
+  ])('makes a stream answer 503 before it starts: %s', async (_name, error) => {
     feed.db.before(() => Promise.reject(error));
     const response = await fetch(`${feed.server.url}/api/logs/stream`, { headers: withSecret });
     expect(response.status).toBe(503);
@@ -139,7 +139,7 @@ describe('a database that does not answer', () => {
     expect(body).not.toContain('private');
   });
 
-  it('is 503 before a resumed stream starts if the older rows cannot be read', async () => {
+  it('makes a resumed stream answer 503 before it starts if the older rows cannot be read', async () => {
     feed.db.before(({ name }) =>
       name === 'replay_logs'
         ? Promise.reject(databaseUnavailable(new Error('private')))
@@ -150,12 +150,12 @@ describe('a database that does not answer', () => {
     await asleep(0);
   });
 
-  it('is 503 for the handshake of a WebSocket', async () => {
+  it('makes a WebSocket handshake answer 503', async () => {
     fail();
     await expect(feed.openSocket()).rejects.toThrow('Unexpected server response: 503');
   });
 
-  it('does not end a stream, which misses nothing afterwards', async () => {
+  it('does not end a running stream, which misses nothing afterwards', async () => {
     const client = await feed.openEvents();
     await insertLog(feed.database.db);
     fail();
@@ -168,7 +168,7 @@ describe('a database that does not answer', () => {
     expect(feed.server.deps.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
   });
 
-  it('is queried again after 2 and then every 4 seconds', async () => {
+  it('is queried again after 2 seconds, then every 4', async () => {
     await feed.openEvents();
     fail();
     expect(await pollsIn(2_000)).toBe(1);

@@ -21,9 +21,9 @@ describe('a stream that resumes', () => {
     ['after_id', '?after_id=3', {}, [4, 5]],
     ['the header rather than after_id', '?after_id=1', { 'Last-Event-ID': '4' }, [5]],
     ['after_id beside an empty header', '?after_id=3', { 'Last-Event-ID': '' }, [4, 5]],
-    ['0, which is before every row', '?after_id=0', {}, [1, 2, 3, 4, 5]],
-    ['zeros in front', '?after_id=0000000000000000000000000003', {}, [4, 5]],
-    ['the largest id there can be', '?after_id=9223372036854775807', {}, []],
+    ['0, before all rows', '?after_id=0', {}, [1, 2, 3, 4, 5]],
+    ['an id with leading zeros', '?after_id=0000000000000000000000000003', {}, [4, 5]],
+    ['the largest possible id', '?after_id=9223372036854775807', {}, []],
   ])('continues from %s', async (_name, query, headers, missed) => {
     await insertLogs(5);
     const client = await feed.openEvents(`/api/logs/stream${query}`, headers);
@@ -44,10 +44,10 @@ describe('a stream that resumes', () => {
     await feed.until(() => expect(client.ids()).toEqual(range(501, 1_500)));
   });
 
-  it('gets rows exactly once that are written while older rows are read', async () => {
+  it('gets each row once that is written while older rows are read', async () => {
     await insertLogs(500);
     feed.db.before(async ({ name }) => {
-      // In three transactions, before the replay is read: the poller reads them in the meantime.
+      // Before the replay is read, in three transactions, which the poller reads meanwhile.
       if (name !== 'replay_logs') return;
       for (let n = 0; n < 3; n++) await insertLogs(100);
       const before = feed.db.statements.length;
@@ -63,13 +63,13 @@ describe('a stream that resumes', () => {
     await feed.until(() => expect(client.ids()).toEqual(range(11, 801)));
   });
 
-  it('takes one query more than a stream that does not resume', async () => {
+  it('needs one query more than a stream that does not resume', async () => {
     await insertLogs(5);
     await feed.openEvents('/api/logs/stream?after_id=1');
     expect(feed.db.statements).toEqual(['end_of_logs', 'replay_logs']);
   });
 
-  it('continues where its connection was cut, when an EventSource reconnects', async () => {
+  it('continues where its connection broke off, when an EventSource reconnects', async () => {
     const first = await feed.openEvents();
     await insertLogs(3);
     await feed.until(() => expect(first.ids()).toEqual([1, 2, 3]));
@@ -83,7 +83,7 @@ describe('a stream that resumes', () => {
 describe('an id to resume from', () => {
   it.each<[string, string, Record<string, string>]>([
     ['a negative header', '', { 'Last-Event-ID': '-1' }],
-    ['a header that is no number', '', { 'Last-Event-ID': 'x' }],
+    ['a header that is not a number', '', { 'Last-Event-ID': 'x' }],
     ['a fraction', '', { 'Last-Event-ID': '1.5' }],
     ['another notation', '', { 'Last-Event-ID': '0x10' }],
     ['two ids', '', { 'Last-Event-ID': '1, 2' }],
@@ -91,13 +91,13 @@ describe('an id to resume from', () => {
     ['an empty after_id', '?after_id=', {}],
     ['a space', '?after_id=%201', {}],
     ['a plus sign', '?after_id=%2B1', {}],
-    ['after_id twice', '?after_id=1&after_id=2', {}],
+    ['a repeated after_id', '?after_id=1&after_id=2', {}],
     ['digits of another script', '?after_id=%D9%A1', {}],
     ['more than 64 bits', '?after_id=9223372036854775808', {}],
     ['a header of more than 64 bits', '', { 'Last-Event-ID': '99999999999999999999' }],
     ['a malformed after_id beside a good header', '?after_id=x', { 'Last-Event-ID': '1' }],
     ['a malformed header beside a good after_id', '?after_id=1', { 'Last-Event-ID': 'x' }],
-  ])('is refused with 400: %s', async (_name, query, headers) => {
+  ])('is rejected with 400 if it is %s', async (_name, query, headers) => {
     const response = await fetch(`${feed.server.url}/api/logs/stream${query}`, {
       headers: { ...withSecret, ...headers },
     });

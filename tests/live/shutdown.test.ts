@@ -9,7 +9,7 @@ const feed = setUpLiveFeed();
 describe('a shutdown', () => {
   it('ends streams properly without waiting for them', async () => {
     const client = await openRawStream(feed.server);
-    // The clock stands still: whatever waited for time would wait for ever.
+    // The clock stands still, so anything that waited for time would wait for ever.
     await feed.server.shutDown();
     expect(await client.ended()).toMatch(/\r\n0\r\n\r\n$/);
     expect(feed.server.deps.logged).toEqual([]);
@@ -26,16 +26,16 @@ describe('a shutdown', () => {
     await untilAsleep(feed.server.deps, 2);
     ws.pause();
     const down = feed.server.shutDown();
-    // The deadline of the WebSocket and that of the server.
+    // The deadlines of the WebSocket and of the server.
     await untilAsleep(feed.server.deps, 2);
     feed.server.deps.clock.advance(10_000);
     await down;
-    // It had been told, though it did not listen.
+    // The close frame was sent, although the client did not read it.
     ws.resume();
     expect(await closed).toBe(1001);
   });
 
-  it('answers 503 to clients that are not admitted yet', async () => {
+  it('answers 503 to clients that are not yet admitted', async () => {
     const gate = Promise.withResolvers<void>();
     feed.db.before(() => gate.promise);
     const answer = fetch(`${feed.server.url}/api/logs/stream`, { headers: withSecret });
@@ -57,7 +57,7 @@ describe('a shutdown', () => {
     client.send(requestOf('/api/logs/stream?after_id=0', withSecret));
     await vi.waitFor(() => expect(feed.db.statements).toContain('replay_logs'));
     client.socket.destroy();
-    // The poller rests for no one.
+    // The poller no longer waits for anybody.
     await untilAsleep(feed.server.deps, 0);
     gate.resolve();
     await vi.waitFor(async () =>

@@ -4,13 +4,13 @@ import { openRawStream, untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { sql } from '../support/records.ts';
 
-// A client that stops reading: its kernel and ours take some megabytes before a write is held up, so the
-// rows here are large.
+// A client that stops reading. The kernels buffer some megabytes before a write has to wait, so the rows here
+// are large.
 
 const feed = setUpLiveFeed();
 
 beforeAll(async () => {
-  // Words of rows this large take the search seconds to find, and here nothing searches.
+  // Indexing the words of such large rows for search would take seconds, and nothing searches here.
   await sql(feed.database.db, 'DROP INDEX IF EXISTS execution_logs_document');
 });
 
@@ -18,7 +18,7 @@ const ROWS = 150;
 const dropped = () =>
   feed.server.deps.logged.filter(({ message }) => message.includes('too slowly'));
 
-/** Writes 150 rows of 50 kB and has them polled, with so many sleepers before. */
+/** Writes 150 rows of 50 kB and has them polled, once this many sleepers wait. */
 async function pollLarge(sleepers: number): Promise<void> {
   await sql(
     feed.database.db,
@@ -33,8 +33,8 @@ const untilReceived = (client: { ids(): number[] }, rows: number) =>
   vi.waitFor(() => expect(client.ids().length).toBe(rows), { timeout: 20_000 });
 
 /**
- * The first poll fills the connection of a client that does not read, the second waits, and with the
- * third more than 256 events would.
+ * The first poll fills the connection of a client that does not read, the second waits, and the third exceeds the
+ * limit of 256 waiting events.
  */
 async function fallBehind(healthy: { ids(): number[] }): Promise<void> {
   for (const poll of [1, 2, 3]) {
@@ -54,7 +54,7 @@ describe('a client that stops reading', () => {
     await fallBehind(healthy);
     stalled.socket.resume();
     const received = await stalled.ended();
-    // Cut, not ended: an end would say that this was all.
+    // Cut off rather than ended, because an end would mean that nothing is missing.
     expect(received).not.toMatch(/\r\n0\r\n\r\n$/);
     expect(healthy.ids().every((id, index) => id === index + 1)).toBe(true);
   });
@@ -68,13 +68,13 @@ describe('a client that stops reading', () => {
     expect(await stalled.closed).toBe(1013);
   });
 
-  it('is cut off 10 seconds after it was closed with 1013 if it still does not read', async () => {
+  it('is cut off 10 seconds after the close with 1013 if it still does not read', async () => {
     const stalled = await feed.openSocket();
     const healthy = await feed.openEvents();
     stalled.ws.pause();
     await fallBehind(healthy);
     healthy.close();
-    // Only the deadline of the closed one is left.
+    // Only the deadline of the closed client is left.
     await untilAsleep(feed.server.deps, 1);
     feed.server.deps.clock.advance(10_000);
     await untilAsleep(feed.server.deps, 0);
@@ -86,10 +86,10 @@ describe('a client that stops reading', () => {
     const healthy = await feed.openSocket();
     const stalled = await feed.openSocket();
     stalled.ws.pause();
-    // One poll of rows that no buffer takes whole.
+    // One poll of more rows than any buffer holds.
     await pollLarge(3);
     await untilReceived(healthy, ROWS);
-    // The poller, the keepalive of both and the deadlines of their writes.
+    // The poller, both keepalives and the deadlines of both writes.
     await untilAsleep(feed.server.deps, 5);
     feed.server.deps.clock.advance(9_999);
     await untilAsleep(feed.server.deps, 5);
@@ -113,7 +113,7 @@ describe('a client that stops reading', () => {
   });
 });
 
-it('can pause for less time and catch up without loss', async () => {
+it('a client that pauses for less time catches up without loss', async () => {
   const healthy = await feed.openEvents();
   const pausing = await feed.openSocket();
   pausing.ws.pause();

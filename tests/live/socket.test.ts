@@ -17,7 +17,7 @@ const handshake = {
   'Sec-WebSocket-Version': '13',
 };
 
-/** The whole answer to a request that is refused: the connection ends with it. */
+/** The complete answer to a rejected request, after which the connection ends. */
 async function answerTo(headers: Record<string, string>, { port } = feed.server): Promise<string> {
   const client = await connectRaw(port);
   client.send(requestOf('/ws/live', headers));
@@ -83,7 +83,7 @@ describe('a WebSocket', () => {
     expect(await client.ended()).toContain(Buffer.from([1002 >> 8, 1002 & 255]).toString('latin1'));
   });
 
-  it('is not polled for after its client leaves', async () => {
+  it('is no longer polled for after its client leaves', async () => {
     const { ws } = await feed.openSocket();
     await untilAsleep(feed.server.deps, 2);
     ws.close();
@@ -106,8 +106,8 @@ describe('a WebSocket', () => {
   });
 });
 
-describe('the life of a WebSocket', () => {
-  it('has a ping every 30 seconds, and continues while they are answered', async () => {
+describe('an open WebSocket', () => {
+  it('gets a ping every 30 seconds, and stays open while they are answered', async () => {
     const { ws, ids } = await feed.openSocket();
     for (let ping = 0; ping < 4; ping++) {
       await untilAsleep(feed.server.deps, 2);
@@ -134,7 +134,7 @@ describe('the life of a WebSocket', () => {
     expect(await closed).toBe(1006);
   });
 
-  it('ends with 1001 a few seconds before the limit of the platform', async () => {
+  it("ends with 1001 a few seconds before the platform's limit", async () => {
     const limited = await startLive({ db: feed.database.db, platformLimitMs: 25_000 });
     const { closed } = await openSocket(limited);
     await untilAsleep(limited.deps, 2);
@@ -149,9 +149,9 @@ describe('the life of a WebSocket', () => {
 describe('the origin of a handshake', () => {
   it.each([
     ['none', {}],
-    ['one of the list', { Origin: 'https://dashboard.example' }],
-    ['one of the list in other letters', { Origin: 'https://Dashboard.EXAMPLE' }],
-    ['one that is listed with a slash', { Origin: 'http://localhost:3000' }],
+    ['a listed one', { Origin: 'https://dashboard.example' }],
+    ['a listed one in other case', { Origin: 'https://Dashboard.EXAMPLE' }],
+    ['one listed with a slash', { Origin: 'http://localhost:3000' }],
   ])('is accepted: %s', async (_name, headers) => {
     await feed.openSocket({ ...withSecret, ...headers });
   });
@@ -163,7 +163,7 @@ describe('the origin of a handshake', () => {
     'https://dashboard.example:8443',
     'null',
     '',
-  ])('is refused with 403: %s', async (origin) => {
+  ])('is rejected with 403: %s', async (origin) => {
     const answer = await answerTo({ ...handshake, ...withSecret, Origin: origin });
     expect(answer).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
     const body = JSON.parse(answer.slice(answer.indexOf('{')));
@@ -171,7 +171,7 @@ describe('the origin of a handshake', () => {
     expect(answer).toContain(`x-request-id: ${body.request_id}`);
   });
 
-  it('can be any with *', async () => {
+  it('may be anything with *', async () => {
     const open = await startLive({
       db: feed.database.db,
       environment: { WS_ALLOWED_ORIGINS: '*' },
@@ -200,7 +200,7 @@ describe('a request for /ws/live without a handshake', () => {
     ['no key', { ...handshake, 'Sec-WebSocket-Key': '' }, 400],
     ['a malformed key', { ...handshake, 'Sec-WebSocket-Key': 'short' }, 400],
     ['a malformed protocol', { ...handshake, 'Sec-WebSocket-Protocol': 'a,,b' }, 400],
-  ])('is refused: %s', async (_name, headers, status) => {
+  ])('is rejected: %s', async (_name, headers, status) => {
     const answer = await answerTo({ ...headers, ...withSecret });
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({

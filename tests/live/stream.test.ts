@@ -7,13 +7,13 @@ import { insertLog } from '../support/records.ts';
 
 const feed = setUpLiveFeed();
 
-/** What a raw stream has sent as its body, without the lengths of its chunks. */
+/** The body of a raw stream so far, without chunk lengths. */
 const bodyOf = (received: string) =>
   received
     .slice(received.indexOf('\r\n\r\n') + 4)
     .replaceAll(/\r\n[0-9a-f]+\r\n|^[0-9a-f]+\r\n|\r\n$/g, '');
 
-describe('the stream', () => {
+describe('the log stream', () => {
   it('has the headers of an event stream and the request id', async () => {
     const response = await fetch(`${feed.server.url}/api/logs/stream`, {
       headers: { ...withSecret, 'X-Request-ID': 'mine' },
@@ -35,7 +35,7 @@ describe('the stream', () => {
     expect(await response.text()).toBe('');
   });
 
-  it('starts with the time to retry after, then sends each row as id, event and data', async () => {
+  it('starts with the reconnection time, then sends each row as id, event and data', async () => {
     const client = await openRawStream(feed.server);
     await insertLog(feed.database.db, {
       level: 'Warn',
@@ -65,11 +65,11 @@ describe('the stream', () => {
     expect(client.lastId()).toBe('1');
   });
 
-  it('sends only rows that were written after the request', async () => {
+  it('sends only rows written after the request', async () => {
     await insertLog(feed.database.db);
     const first = await feed.openEvents();
     await insertLog(feed.database.db);
-    // Nothing has polled since: the row is old for the second client and new for the first.
+    // Nothing has polled since, so the row is old for the second client and new for the first.
     const second = await feed.openEvents();
     await insertLog(feed.database.db);
     await feed.until(() => expect(second.ids()).toEqual([3]));
@@ -89,8 +89,8 @@ describe('the stream', () => {
   });
 });
 
-describe('the life of a stream', () => {
-  it('has a ping every 15 seconds and ends after 5 minutes', async () => {
+describe('an open log stream', () => {
+  it('gets a ping every 15 seconds and ends after 5 minutes', async () => {
     const client = await openRawStream(feed.server);
     const pings = () => client.received().split(': ping\n\n').length - 1;
     for (let ping = 1; ping < 20; ping++) {
@@ -103,7 +103,7 @@ describe('the life of a stream', () => {
     }
     await untilAsleep(feed.server.deps, 2);
     feed.server.deps.clock.advance(15_000);
-    // The end of a chunked body.
+    // The end of the chunked body.
     expect(await client.until(/\r\n0\r\n\r\n$/)).not.toContain('error');
     expect(pings()).toBe(19);
     client.socket.destroy();
@@ -111,7 +111,7 @@ describe('the life of a stream', () => {
 
   it.each([
     ['SSE_MAX_DURATION_SECONDS', { environment: { SSE_MAX_DURATION_SECONDS: '40' } }, 40_000],
-    ['a few seconds before the limit of the platform', { platformLimitMs: 60_000 }, 55_000],
+    ["a few seconds before the platform's limit", { platformLimitMs: 60_000 }, 55_000],
   ])('ends after %s', async (_name, options, ms) => {
     const limited = await startLive({ db: feed.database.db, ...options });
     const client = await openRawStream(limited);
@@ -145,7 +145,7 @@ describe('the life of a stream', () => {
     await slow.close();
   });
 
-  it('leaves the connection usable for the next request', async () => {
+  it('leaves its connection usable for the next request', async () => {
     const client = await openRawStream(feed.server);
     await untilAsleep(feed.server.deps, 2);
     feed.server.deps.clock.advance(300_000);

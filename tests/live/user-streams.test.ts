@@ -19,7 +19,7 @@ async function openStream(token: string): Promise<{ status: number; client: RawC
   return { status: Number(head.slice(9, 12)), client };
 }
 
-it('opens at most 20 streams at a time for a user, and another when one is closed', async () => {
+it('a user can open at most 20 log streams at a time, and another once one is closed', async () => {
   const token = await signToken(server.deps, ADA.username);
   const streams = await Promise.all(Array.from({ length: 20 }, () => openStream(token)));
   expect(streams.map(({ status }) => status)).toEqual(streams.map(() => 200));

@@ -5,9 +5,9 @@ import { createTestMcpApp, TEST_TOKEN, withToken } from '../support/mcp.ts';
 const paths = ['/mcp', '/rpc', '/', '/sse', '/message?sessionId=x', '/nowhere'];
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS'];
 
-describe('without the token', () => {
+describe('the MCP server without the right token', () => {
   it.each(paths.flatMap((path) => methods.map((method) => [method, path] as const)))(
-    '%s %s is 401',
+    'answers 401 to %s %s',
     async (method, path) => {
       const { app } = createTestMcpApp();
       for (const Authorization of ['', 'Bearer', `Bearer ${TEST_TOKEN}x`, `Basic ${TEST_TOKEN}`]) {
@@ -19,7 +19,7 @@ describe('without the token', () => {
     },
   );
 
-  it('the body is not read', async () => {
+  it('does not read the body', async () => {
     const { app, deps } = createTestMcpApp();
     const body = new ReadableStream({
       pull() {
@@ -32,7 +32,7 @@ describe('without the token', () => {
   });
 });
 
-describe.each(['all', 'http', 'sse'] as const)('requests to the server of %s', (serve) => {
+describe.each(['all', 'http', 'sse'] as const)('requests to the server that serves %s', (serve) => {
   const status = async (
     { app }: ReturnType<typeof createTestMcpApp>,
     Authorization: string,
@@ -43,7 +43,7 @@ describe.each(['all', 'http', 'sse'] as const)('requests to the server of %s', (
   };
   const allowed = `Bearer ${TEST_TOKEN}`;
 
-  it('with a wrong token are limited to 100 a minute for each address', async () => {
+  it('are limited to 100 a minute for each address if their token is wrong', async () => {
     const world = createTestMcpApp({}, { serve });
     for (let n = 0; n < 100; n += 1) expect(await status(world, `Bearer wrong ${n}`)).toBe(401);
     expect(await status(world, 'Bearer wrong')).toBe(429);
@@ -57,7 +57,7 @@ describe.each(['all', 'http', 'sse'] as const)('requests to the server of %s', (
     ['600', {}],
     ['20', { MCP_MAX_CALLS_PER_MINUTE: '20' }],
   ])(
-    'with the token are limited to %s a minute, from any addresses',
+    'are limited to %s a minute with the token, from any addresses',
     async (limit, environment) => {
       const world = createTestMcpApp({ environment }, { serve });
       for (let n = 0; n < Number(limit); n += 1) {
@@ -71,23 +71,23 @@ describe.each(['all', 'http', 'sse'] as const)('requests to the server of %s', (
   );
 });
 
-describe('without MCP_AUTH_TOKEN', () => {
+describe('the MCP server without MCP_AUTH_TOKEN', () => {
   const { app, deps } = createTestMcpApp({ environment: { MCP_AUTH_TOKEN: '' } });
 
-  it('the log names the variable once', () => {
+  it('names the variable once in the log', () => {
     expect(deps.logged.map(({ message }) => message)).toEqual([
       'MCP_AUTH_TOKEN is not set: the MCP server answers 503',
     ]);
   });
 
-  it.each(paths)('%s is 503', async (path) => {
+  it.each(paths)('answers 503 to %s', async (path) => {
     const response = await app.request(path, { method: 'POST', headers: withToken });
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
   });
 });
 
-describe('a connection', () => {
+describe('an HTTP request to the MCP server', () => {
   const ask = async (
     peer: string,
     headers: Record<string, string>,
@@ -100,7 +100,7 @@ describe('a connection', () => {
   };
 
   it.each(['localhost', 'LOCALHOST:8090', '127.0.0.1', '127.0.0.1:1', '[::1]', '[::1]:8090'])(
-    'over loopback may name the host %s',
+    'may name the host %s over loopback',
     async (Host) => {
       for (const peer of ['127.0.0.1', '127.0.0.2', '::1', '::ffff:127.0.0.1']) {
         expect(await ask(peer, { Host })).toBe(200);
@@ -117,12 +117,12 @@ describe('a connection', () => {
     '::1',
     '0.0.0.0',
     '',
-  ])('over loopback may not name the host %j', async (Host) => {
+  ])('may not name the host %j over loopback', async (Host) => {
     expect(await ask('127.0.0.1', { Host })).toBe(403);
     expect(await ask('::ffff:127.0.0.1', { Host, ...withToken }, {}, '/mcp')).toBe(403);
   });
 
-  it('from elsewhere, or from a trusted proxy, may name any host', async () => {
+  it('may name any host if it comes from elsewhere or through a trusted proxy', async () => {
     const Host = 'mcp.example';
     expect(await ask('203.0.113.1', { Host })).toBe(200);
     expect(await ask('127.0.0.1', { Host }, { TRUSTED_PROXIES: '127.0.0.1' })).toBe(200);
@@ -136,7 +136,7 @@ describe('a connection', () => {
     ['https://evil.example', 403],
     ['http://localhost.evil.example', 403],
     ['null', 403],
-  ])('of a page of %s gets %d', async (Origin, status) => {
+  ])('from a page of %s gets %d', async (Origin, status) => {
     expect(await ask('203.0.113.1', { Host: 'mcp.example', Origin })).toBe(status);
   });
 });

@@ -64,7 +64,7 @@ describe('a cancellation in a separate POST', () => {
     for (const [id, headers] of calls) {
       responses.push(await postMessage(app, '/mcp', callWait(id), headers));
     }
-    // Answered after the calls have started.
+    // Answered only once the calls have started.
     await messagesOf(await postMessage(app, '/mcp', listTools));
     return { app, deps, canceled, responses };
   }
@@ -84,7 +84,7 @@ describe('a cancellation in a separate POST', () => {
   it.each([
     ['another client', [[1, theirs]], cancel(1)],
     ['another request', [[1, mine]], cancel(2)],
-    ['a request whose id is a string', [['1', mine]], cancel(1)],
+    ['a request with a string as its id', [['1', mine]], cancel(1)],
     [
       'one of two with the same id',
       [
@@ -113,7 +113,7 @@ describe('a cancellation in a separate POST', () => {
     await later.body?.cancel();
   });
 
-  it('from the official client cancels its call on a real server', async () => {
+  it('cancels a call of the official client on a real server', async () => {
     const { app, deps, canceled, waiting } = createWaitingApp();
     const server = await listenMcp(app);
     const client = await connectHttp(`${server.url}/mcp`);
@@ -133,7 +133,7 @@ describe('a cancellation in a separate POST', () => {
   });
 });
 
-describe('a batch', () => {
+describe('a batch of messages', () => {
   const wait = callOf('wait');
   const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
 

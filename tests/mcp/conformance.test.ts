@@ -12,7 +12,7 @@ import { testTool } from '../support/tools.ts';
 
 // The protocol's public conformance tool, in server mode. It works offline.
 
-/** Scenarios that hold for any server. */
+/** Scenarios that apply to any server. */
 const general = [
   'server-initialize',
   'ping',
@@ -21,7 +21,7 @@ const general = [
   'prompts-list',
   'dns-rebinding-protection',
 ];
-/** Scenarios that call tools, resources and prompts of fixed names: those are served by the same code. */
+/** Scenarios that use tools, resources and prompts with fixed names, served by the same code. */
 const fixtures = [
   'tools-call-simple-text',
   'tools-call-error',
@@ -94,8 +94,8 @@ const conformance = (...args: string[]) =>
   });
 
 /**
- * Runs every scenario. The tool exits 0 when exactly `failing` fail or warn: one that passes though it is
- * named there makes it fail too.
+ * Runs every scenario. The tool exits with 0 when exactly `failing` fail or warn, so a scenario listed there that
+ * passes makes it fail, too.
  */
 async function runScenarios(url: string, failing: readonly string[]) {
   const baseline = join(folder, 'failing.yml');
@@ -110,7 +110,7 @@ async function runScenarios(url: string, failing: readonly string[]) {
 }
 
 describe('the conformance tool', () => {
-  it('has no scenario that is missing here', async () => {
+  it('has no scenario that is not listed here', async () => {
     const { all } = await conformance('list', '--server');
     const listed = [...all.matchAll(/^ +- (\S+)/gm)].map(([, name]) => name);
     expect(listed.sort()).toEqual([...general, ...fixtures, ...Object.keys(absent)].sort());
@@ -132,7 +132,7 @@ describe('the conformance tool', () => {
     expect(run.passed).toEqual(general);
   });
 
-  it('passes with the tools, resources and prompts that it calls', async () => {
+  it('passes the tools, resources and prompts that it calls', async () => {
     const { app } = createTestMcpApp(
       {},
       { loadCatalogue: async () => fixtureCatalogue, serve: 'http' },

@@ -47,7 +47,7 @@ describe('streamable HTTP', () => {
     ['Application/JSON, Text/Event-Stream'],
     [''],
     [undefined],
-  ])('answers Accept: %s', async (accept) => {
+  ])('accepts Accept: %s', async (accept) => {
     const { Accept, ...headers } = { ...withToken, ...asMessage };
     const response = await app.request('/mcp', {
       method: 'POST',
@@ -59,13 +59,13 @@ describe('streamable HTTP', () => {
   });
 
   it.each(['application/json', 'text/event-stream', '*/html', '*/*;q=0'])(
-    'refuses Accept: %s',
+    'rejects Accept: %s',
     async (Accept) => {
       expect((await postMessage(app, '/mcp', listTools, { Accept })).status).toBe(406);
     },
   );
 
-  it('is served at /mcp/ as at /mcp', async () => {
+  it('is served at /mcp/ as well as at /mcp', async () => {
     const response = await postMessage(app, '/mcp/', listTools);
     expect(await messagesOf(response)).toMatchObject([{ id: 1, result: {} }]);
     expect((await app.request('/mcp/', { method: 'POST' })).status).toBe(401);
@@ -94,7 +94,7 @@ describe('streamable HTTP', () => {
     await response.body?.cancel();
   });
 
-  it('accepts a notification with 202 and no body', async () => {
+  it('answers a notification with 202 and no body', async () => {
     const response = await postMessage(app, '/mcp', {
       jsonrpc: '2.0',
       method: 'notifications/initialized',
@@ -109,19 +109,19 @@ describe('streamable HTTP', () => {
   });
 
   it.each([
-    ['no JSON', '{', {}, 400, -32700],
-    ['no JSON-RPC', '{"a":1}', {}, 400, -32700],
+    ['text that is not JSON', '{', {}, 400, -32700],
+    ['JSON that is not JSON-RPC', '{"a":1}', {}, 400, -32700],
     ['an unknown revision', listTools, { 'MCP-Protocol-Version': '1999-01-01' }, 400, -32000],
     ['another media type', listTools, { 'Content-Type': 'text/plain' }, 415, -32000],
     ['a client that reads no events', listTools, { Accept: 'application/json' }, 406, -32000],
-    ['a batch of too many', Array(101).fill(listTools), {}, 400, -32600],
-  ])('refuses %s with the error of the protocol', async (_what, message, headers, status, code) => {
+    ['a batch of too many messages', Array(101).fill(listTools), {}, 400, -32600],
+  ])('rejects %s with an error of the protocol', async (_what, message, headers, status, code) => {
     const response = await postMessage(app, '/mcp', message, headers);
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code }, id: null });
   });
 
-  it('refuses a body above 1 MiB', async () => {
+  it('rejects a body above 1 MiB', async () => {
     const response = await postMessage(app, '/mcp', 'x'.repeat(1024 * 1024 + 1));
     expect(response.status).toBe(413);
     expect(await response.json()).toHaveProperty('request_id');
@@ -165,7 +165,7 @@ describe('streamable HTTP', () => {
   });
 });
 
-describe('the local servers', () => {
+describe('the local MCP servers', () => {
   it('serve only their transport and a public /health', async () => {
     const statuses = async (serve: 'http' | 'sse') => {
       const { app } = createTestMcpApp({}, { serve });
@@ -195,13 +195,13 @@ describe('the local servers', () => {
     expect((await app.request('/health', { method: 'POST' })).status).toBe(405);
   });
 
-  it('leave /health to the service API in the function', async () => {
+  it('leave /health to the service API in the deployed function', async () => {
     const { app } = createTestMcpApp();
     expect((await app.request('/health', { headers: withToken })).status).toBe(404);
   });
 });
 
-it('a tool is told the address of its caller', async () => {
+it('a tool receives the address of its caller', async () => {
   const callers: unknown[] = [];
   const tool = testTool('who', (_input, _deps, { caller }) => {
     callers.push(caller);

@@ -15,7 +15,7 @@ import { answerOf, callTool, createTestToolDeps, faultOf } from '../support/tool
 let server: ScriptedServer;
 afterEach(() => server.close());
 
-/** Deps over a service API that answers as the test says. */
+/** Deps over a service API whose answers the test scripts. */
 async function open(
   answer: (request: ReceivedRequest) => ScriptedAnswer,
   secret: string | undefined = TEST_SECRET,
@@ -47,7 +47,7 @@ const log = (id: number, repository: string | null) => ({
   run_id: null,
 });
 const pageOf = ({ path }: ReceivedRequest) => Number(/[?&]page=(\d+)/.exec(path)?.[1] ?? 1);
-/** A list of many items, served in pages. */
+/** A page of a long list. */
 const listOf = (items: readonly unknown[], request: ReceivedRequest) => {
   const page = pageOf(request);
   const limit = Number(/[?&]limit=(\d+)/.exec(request.path)?.[1] ?? 50);
@@ -60,7 +60,7 @@ const listOf = (items: readonly unknown[], request: ReceivedRequest) => {
   return { body: { data: items.slice((page - 1) * limit, page * limit), pagination } };
 };
 
-describe('every call', () => {
+describe('the service API client', () => {
   const reads: [string, object][] = [
     ['get_dashboard_summary', {}],
     ['get_backup_metrics', {}],
@@ -74,7 +74,7 @@ describe('every call', () => {
     ['diagnose_backup_failure', { run_id: 1 }],
   ];
 
-  it.each(reads)('of %s %j carries the secret, and in a header alone', async (name, given) => {
+  it.each(reads)('sends the secret for %s %j, only in a header', async (name, given) => {
     const deps = await open(() => ({ status: 500 }));
     await callTool(deps, name, given);
     expect(server.received.length).toBeGreaterThan(0);
@@ -84,7 +84,7 @@ describe('every call', () => {
     }
   });
 
-  it.each(reads)('of %s %j names the status and message of a refusal', async (name, given) => {
+  it.each(reads)('reports the status and message of a refusal for %s %j', async (name, given) => {
     const message = 'internal error, request id 7';
     const deps = await open(() => ({
       status: 500,
@@ -98,10 +98,14 @@ describe('every call', () => {
   });
 });
 
-describe('a refusal', () => {
+describe('a refusal of the service API', () => {
   it.each<[string, ScriptedAnswer, string]>([
-    ['plain', { status: 400, body: { error: 'level must be one' } }, '400: level must be one'],
-    ['of another shape', { status: 502, body: '<html>' }, '502: Bad Gateway'],
+    [
+      'with a message',
+      { status: 400, body: { error: 'level must be one' } },
+      '400: level must be one',
+    ],
+    ['with HTML', { status: 502, body: '<html>' }, '502: Bad Gateway'],
     ['without a body', { status: 401 }, '401: Unauthorized'],
     [
       'with a credential and line breaks',
@@ -109,17 +113,21 @@ describe('a refusal', () => {
       '500: a [31mb postgres://[redacted]@db/x',
     ],
     [
-      'that is long',
+      'with a long message',
       { status: 500, body: { error: 'x'.repeat(9_000) } },
       `500: ${'x'.repeat(299)}…`,
     ],
-    ['that never ends', { status: 500, body: 'x'.repeat(70_000) }, '500: Internal Server Error'],
+    [
+      'with an endless body',
+      { status: 500, body: 'x'.repeat(70_000) },
+      '500: Internal Server Error',
+    ],
   ])('%s becomes one short line', async (_name, answer, fault) => {
     const deps = await open(() => answer);
     expect(await faultOf(deps, 'get_dashboard_summary')).toBe(`the service API answered ${fault}`);
   });
 
-  it('that redirects is not followed', async () => {
+  it('is not followed if it is a redirect', async () => {
     const deps = await open(({ path }) =>
       path.startsWith('/api')
         ? { status: 307, headers: { Location: '/elsewhere' } }
@@ -132,8 +140,8 @@ describe('a refusal', () => {
   });
 });
 
-describe('a service API', () => {
-  it('that does not answer is a tool error', async () => {
+describe('the service API', () => {
+  it('causes a tool error when it does not answer', async () => {
     const deps = await open(() => ({}));
     await server.close();
     expect(await faultOf(deps, 'get_dashboard_summary')).toBe('the service API did not answer');
@@ -147,7 +155,7 @@ describe('a service API', () => {
   });
 
   it.each(['not JSON', '{}', '[1]', '{"total_runs":"one"}'])(
-    'that answers %j is a tool error',
+    'causes a tool error when it answers %j',
     async (body) => {
       const deps = await open(() => ({ body }));
       expect(await faultOf(deps, 'get_dashboard_summary')).toBe(
@@ -156,7 +164,7 @@ describe('a service API', () => {
     },
   );
 
-  it('that breaks off is a tool error', async () => {
+  it('causes a tool error when its answer breaks off', async () => {
     const deps = await open(() => (response) => {
       response.writeHead(200, { 'Content-Length': '100' }).write('{"total');
       setImmediate(() => response.destroy());
@@ -173,7 +181,7 @@ describe('a service API', () => {
     expect(server.received[0]?.headers).not.toHaveProperty('x-internal-secret');
   });
 
-  it('whose database is down is disconnected', async () => {
+  it('is reported as disconnected when its database is down', async () => {
     const deps = await open(() => ({
       status: 503,
       body: { status: 'unavailable', database: 'disconnected' },
@@ -194,7 +202,7 @@ it.each([
   expect(server.received).toEqual([]);
 });
 
-it('the fixes of a run before the latest are not known, and the answer says so', async () => {
+it('get_backup_run_details says over the service API that it knows only the fixes of the latest run', async () => {
   const deps = await open(({ path }) =>
     path.endsWith('/latest')
       ? { body: { run: { ...run(2, 'completed'), fixes: [] } } }
@@ -206,8 +214,8 @@ it('the fixes of a run before the latest are not known, and the answer says so',
   });
 });
 
-describe('a filter that the service API does not have', () => {
-  it('finds runs of a status on every page', async () => {
+describe('a filter that the service API lacks', () => {
+  it('finds runs with a status on every page', async () => {
     const runs = Array.from({ length: 1_200 }, (_, n) =>
       run(n, n % 600 === 0 ? 'failed' : 'completed'),
     );
@@ -245,7 +253,7 @@ describe('a filter that the service API does not have', () => {
     });
   });
 
-  it('stops as soon as it has enough', async () => {
+  it('stops as soon as enough rows are found', async () => {
     const logs = Array.from({ length: 5_000 }, (_, n) => log(n, 'owner/a'));
     const deps = await open((request) => listOf(logs, request));
     await answerOf(deps, 'get_execution_logs', { repository: 'owner/a', limit: 200 });
@@ -255,7 +263,7 @@ describe('a filter that the service API does not have', () => {
   it('counts a row once if new rows moved it to the next page', async () => {
     const logs = Array.from({ length: 501 }, (_, n) => log(n, n >= 499 ? 'owner/a' : null));
     const deps = await open((request) =>
-      // One row came in between the two pages.
+      // A row was added between the two requests.
       listOf(pageOf(request) === 1 ? logs : [log(-1, null), ...logs], request),
     );
     const answer = await answerOf(deps, 'get_execution_logs', { repository: 'owner/a' });

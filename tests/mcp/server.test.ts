@@ -19,7 +19,7 @@ afterEach(async () => {
 const SECRET = 'a "quoted" secret\\of tests';
 const GIT_TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
 
-/** A client of a server in this process, with what the server logged. */
+/** A client of a server in this process, with the server's log. */
 async function connect(
   catalogue: Catalogue = createFixtureCatalogue().catalogue,
   loadDeps: () => Promise<ToolDeps> = async () => createTestToolDeps({}),
@@ -50,7 +50,7 @@ describe('a tool call', () => {
     });
   });
 
-  it('that fails answers with its message as text alone', async () => {
+  it('answers only with the message when the tool fails', async () => {
     const { client } = await connect();
     expect(await call(client, 'refuse', { text: 'there is no such thing' })).toEqual({
       content: [{ type: 'text', text: 'there is no such thing' }],
@@ -58,7 +58,7 @@ describe('a tool call', () => {
     });
   });
 
-  it('that throws reveals nothing of the cause', async () => {
+  it('reveals nothing of the cause when the tool throws', async () => {
     const { client, deps } = await connect();
     const answer = await call(client, 'break');
     expect(answer).toMatchObject({ isError: true, content: [{ type: 'text' }] });
@@ -66,7 +66,7 @@ describe('a tool call', () => {
     expect(JSON.stringify(deps.logged)).toContain('the inside of the server');
   });
 
-  it('whose dependencies cannot be loaded reveals nothing of the cause, and the next one works', async () => {
+  it('reveals nothing of the cause when the dependencies cannot be loaded, and the next call works', async () => {
     let loads = 0;
     const { client, deps } = await connect(undefined, async () => {
       loads += 1;
@@ -84,21 +84,21 @@ describe('a tool call', () => {
     expect(loads).toBe(2);
   });
 
-  it('with invalid arguments is a tool error', async () => {
+  it('is a tool error if the arguments are invalid', async () => {
     const { client } = await connect();
     expect(await call(client, 'echo', { text: 1 })).toMatchObject({ isError: true });
     expect(await call(client, 'echo', { text: 'a', more: 1 })).toMatchObject({ isError: true });
   });
 
   it.each(['nowhere', 'constructor', '__proto__', 'toString', ''])(
-    'of a tool that does not exist, %j, is a protocol error',
+    'is a protocol error if the tool %j does not exist',
     async (name) => {
       const { client } = await connect();
       await expect(call(client, name)).rejects.toMatchObject({ code: -32602 });
     },
   );
 
-  it('is canceled by the client', async () => {
+  it('can be canceled by the client', async () => {
     const { catalogue, canceled, waiting } = createFixtureCatalogue();
     const { client, deps } = await connect(catalogue);
     const leaving = new AbortController();
@@ -131,7 +131,7 @@ describe('resources and prompts', () => {
     ]);
   });
 
-  it('are read', async () => {
+  it('can be read', async () => {
     const { client } = await connect();
     expect((await client.readResource({ uri: 'fixture://text' })).contents).toEqual([
       { uri: 'fixture://text', mimeType: 'application/json', text: '{"text":"a text","at":1}' },
@@ -141,7 +141,7 @@ describe('resources and prompts', () => {
     });
   });
 
-  it('that do not exist are protocol errors', async () => {
+  it('cause a protocol error if they do not exist', async () => {
     const { client } = await connect();
     await expect(client.readResource({ uri: 'fixture://nowhere' })).rejects.toMatchObject({
       code: -32002,
@@ -150,7 +150,7 @@ describe('resources and prompts', () => {
     await expect(client.getPrompt({ name: 'constructor' })).rejects.toMatchObject({ code: -32602 });
   });
 
-  it('that throw reveal nothing of the cause', async () => {
+  it('reveal nothing of the cause when they throw', async () => {
     const { client, deps } = await connect();
     const error = await client.readResource({ uri: 'fixture://broken' }).catch((error) => error);
     expect(error).toMatchObject({ code: -32603 });
@@ -159,8 +159,8 @@ describe('resources and prompts', () => {
   });
 });
 
-describe('the log', () => {
-  it('has one record for each request and each tool call, and no arguments', async () => {
+describe('the log of an MCP server', () => {
+  it('has one record per request and tool call, without arguments', async () => {
     const { client, deps } = await connect();
     await call(client, 'echo', { text: 'the argument' });
     await call(client, 'refuse', { text: 'the refusal' });
@@ -188,7 +188,7 @@ describe('the log', () => {
     for (const text of ['the argument', 'the refusal', 'nowhere']) expect(all).not.toContain(text);
   });
 
-  it('has an unknown method, cut to a limited length', async () => {
+  it('names an unknown method, cut to a limited length', async () => {
     const { client, deps } = await connect();
     const method = 'x'.repeat(1000);
     await expect(client.request({ method }, EmptyResultSchema)).rejects.toMatchObject({
@@ -197,7 +197,7 @@ describe('the log', () => {
     expect(deps.logged).toMatchObject([{ method: 'x'.repeat(64), outcome: 'error', code: -32601 }]);
   });
 
-  it('contains nothing from a message that could not be handled', async () => {
+  it('contains nothing of a message that could not be handled', async () => {
     const { client, deps } = await connect();
     const progress = { progressToken: 'the argument', progress: 1 };
     await client.notification({ method: 'notifications/progress', params: progress });
@@ -219,17 +219,17 @@ describe('a request with invalid parameters', () => {
     ['resources/read', {}],
     ['prompts/list', { cursor: 1 }],
     ['prompts/get', { name: {} }],
-  ])('is a client error: %s %j', async (method, params) => {
+  ])('is an error of the client: %s %j', async (method, params) => {
     const { client } = await connect();
     const request = client.request({ method, ...(params && { params }) }, EmptyResultSchema);
     await expect(request).rejects.toMatchObject({ code: -32602 });
   });
 });
 
-describe('redaction', () => {
+describe('redaction of MCP messages', () => {
   const configured = SECRET.padEnd(32, '.');
 
-  it('covers results, errors, resources, prompts and what the client itself sent', async () => {
+  it('covers results, errors, resources, prompts and what the client sent', async () => {
     const secret = `${configured} ${GIT_TOKEN}`;
     const { catalogue } = createFixtureCatalogue();
     const { client } = await connect({

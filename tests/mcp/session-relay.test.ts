@@ -12,7 +12,7 @@ import { startUpstashRest, type UpstashRest } from '../support/upstash-rest.ts';
 
 const ping = { jsonrpc: '2.0', id: 7, method: 'ping' } as const;
 
-describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
+describe.skipIf(!hasRedisServer)('an MCP session over several instances', () => {
   let rest: UpstashRest;
   beforeAll(async () => {
     rest = await startUpstashRest();
@@ -29,14 +29,14 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     return createSessionRelay(redis, token);
   };
 
-  it('the official client talks to one instance and listens to another', async () => {
+  it('lets the official client post to one instance and listen to another', async () => {
     const clock = createTestClock();
     const environment = rest.environment;
     const [one, two] = await Promise.all([
       listenMcp(createTestMcpApp({ environment, clock }).app),
       listenMcp(createTestMcpApp({ environment, clock }).app),
     ]);
-    // Every waiting poll finds what came meanwhile.
+    // Every poll that is due finds the messages posted meanwhile.
     let polling = true;
     const poll = (async () => {
       while (polling) {
@@ -55,7 +55,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     await Promise.all([one.close(), two.close()]);
   });
 
-  it('a session is unknown before it opens, after it closes and with another token', async () => {
+  it('is unknown before it opens, after it closes and with another token', async () => {
     const relay = openRelay();
     expect(await relay.post('a', ping)).toBe('unknown');
     await relay.open('a');
@@ -67,7 +67,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await rest.send(['KEYS', '*'])).toEqual([]);
   });
 
-  it('messages arrive once and in order', async () => {
+  it('delivers messages once and in order', async () => {
     const relay = openRelay();
     await relay.open('a');
     for (const id of [1, 2, 3]) await relay.post('a', { ...ping, id });
@@ -77,7 +77,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await relay.take('a')).toEqual([ping]);
   });
 
-  it('no more than 64 messages wait', async () => {
+  it('has at most 64 waiting messages', async () => {
     const relay = openRelay();
     await relay.open('a');
     const deliveries = [];
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await relay.take('a')).toHaveLength(MAX_WAITING);
   });
 
-  it('a session that is not renewed is dropped', async () => {
+  it('is dropped when it is not renewed', async () => {
     const relay = openRelay();
     await relay.open('a');
     const [key] = (await rest.send(['KEYS', '*'])) as string[];
@@ -99,7 +99,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await timeToLive()).toBe(SESSION_TTL_SECONDS);
   });
 
-  it('a session that Redis has lost opens again when it is renewed', async () => {
+  it('reopens on renewal when Redis has lost it', async () => {
     const relay = openRelay();
     await relay.open('a');
     await rest.send(['FLUSHALL']);
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await rest.send(['TTL', key])).toBe(SESSION_TTL_SECONDS);
   });
 
-  it('neither the session id nor the token can be read from Redis', async () => {
+  it('stores neither its id nor the token in Redis', async () => {
     await openRelay().open('the-session-id');
     const keys = JSON.stringify(await rest.send(['KEYS', '*']));
     expect(keys).toContain('mcp:session:');
@@ -128,7 +128,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
   const post = (app: ReturnType<typeof createTestMcpApp>['app'], endpoint: string) =>
     app.request(endpoint, { method: 'POST', headers: withToken, body: JSON.stringify(ping) });
 
-  it('a session works in its own instance while Redis is down, and the log says so', async () => {
+  it('works in its own instance while Redis is down, which is logged', async () => {
     rest.mode = 'fail';
     const { app, deps } = createTestMcpApp({ environment: rest.environment });
     const { reader, endpoint } = await openSession(app);
@@ -140,7 +140,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     await reader?.cancel();
   });
 
-  it('another instance answers 404 for an ended session, and 503 when too many messages wait', async () => {
+  it('gets 404 from another instance once it has ended, and 503 when too many messages wait', async () => {
     const [{ app: one, deps }, { app: two }] = [
       createTestMcpApp({ environment: rest.environment }),
       createTestMcpApp({ environment: rest.environment }),
@@ -155,7 +155,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(deps.clock.sleepers()).toBe(0);
   });
 
-  it('the local sse server keeps its sessions to itself', async () => {
+  it('is not shared by the local sse server', async () => {
     const { app } = createTestMcpApp({ environment: rest.environment }, { serve: 'sse' });
     const { reader, endpoint } = await openSession(app);
     expect(await rest.send(['KEYS', 'mcp:*'])).toEqual([]);
@@ -171,7 +171,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
       const before = rest.requests;
       for (let passed = 0; passed < ms; passed += 100) {
         deps.clock.advance(100);
-        // Until the poll, if one came due, sleeps again beside the comments and the renewal.
+        // Until the poll, if it was due, sleeps again, next to the keepalive and the renewal.
         while (deps.clock.sleepers() < 3) await new Promise((resolve) => setImmediate(resolve));
       }
       return rest.requests - before;

@@ -39,8 +39,8 @@ function post(app: Hono<HttpEnv>, endpoint: string, body: unknown, headers = {})
 
 const ping = { jsonrpc: '2.0', id: 7, method: 'ping' };
 
-describe('a session', () => {
-  it('starts with the address for messages, whose id nobody can guess', async () => {
+describe('an MCP session over SSE', () => {
+  it('starts with the address for messages, whose id cannot be guessed', async () => {
     const { app } = createTestMcpApp();
     const { response, endpoint } = await openSession(app);
     expect(response.headers.get('content-type')).toBe('text/event-stream');
@@ -57,7 +57,7 @@ describe('a session', () => {
     expect(await next()).toBe('event: message\ndata: {"result":{},"jsonrpc":"2.0","id":7}\n\n');
   });
 
-  it('does not get the messages of another', async () => {
+  it("does not receive another session's messages", async () => {
     const { app } = createTestMcpApp();
     const [one, two] = [await openSession(app), await openSession(app)];
     await post(app, two.endpoint, { ...ping, id: 'two' });
@@ -66,7 +66,7 @@ describe('a session', () => {
     expect(await two.next()).toContain('"id":"two"');
   });
 
-  it('needs the token for messages too', async () => {
+  it('requires the token for messages, too', async () => {
     const { app } = createTestMcpApp();
     const { endpoint } = await openSession(app);
     for (const Authorization of ['', 'Bearer another-token']) {
@@ -75,11 +75,11 @@ describe('a session', () => {
   });
 
   it.each([
-    ['no JSON', '{'],
+    ['text that is not JSON', '{'],
     ['no JSON-RPC', '{"a":1}'],
     ['a batch', JSON.stringify([ping])],
     ['nothing', ''],
-  ])('refuses %s with 400', async (_what, body) => {
+  ])('rejects %s with 400', async (_what, body) => {
     const { app } = createTestMcpApp();
     const { endpoint } = await openSession(app);
     const response = await post(app, endpoint, body);
@@ -94,12 +94,12 @@ describe('a session', () => {
     expect((await post(app, '/message?sessionId=', ping)).status).toBe(400);
   });
 
-  it('refuses a message above 1 MiB', async () => {
+  it('rejects a message above 1 MiB', async () => {
     const { app } = createTestMcpApp();
     const { endpoint } = await openSession(app);
     const tooLong = 'x'.repeat(1024 * 1024 + 1);
     expect((await post(app, endpoint, tooLong)).status).toBe(413);
-    // Without a length it is noticed only while it is read.
+    // Without a Content-Length, the size is noticed only while reading.
     const chunked = new Request(`http://127.0.0.1${endpoint}`, {
       method: 'POST',
       headers: { ...withToken, 'Content-Type': 'application/json' },
@@ -109,7 +109,7 @@ describe('a session', () => {
     expect((await app.request(chunked)).status).toBe(413);
   });
 
-  it('ends with its stream, and cancels its running requests', async () => {
+  it('ends with its stream, which cancels its running requests', async () => {
     const { app, canceled, waiting } = createWaitingApp();
     const { endpoint, reader } = await openSession(app);
     const call = callOf('wait');
@@ -142,14 +142,14 @@ describe('a session', () => {
     const call = callOf('echo', { text });
     let sent = 0;
     while ((await post(app, endpoint, call)).status === 202) sent += 1;
-    // Each answer holds the text twice: as structured content and as JSON.
+    // Each answer contains the text twice: as structured content and as JSON.
     const expected = MAX_UNREAD_BYTES / (2 * text.length);
     expect(sent).toBeGreaterThan(expected * 0.9);
     expect(sent).toBeLessThan(expected * 1.1);
     expect(deps.logged.at(-1)).toMatchObject({ level: 'info' });
   });
 
-  it('is refused when too many are open, until one ends', async () => {
+  it('is refused while too many are open', async () => {
     const { app } = createTestMcpApp();
     const sessions = [];
     for (let n = 0; n < MAX_SESSIONS; n++) sessions.push(await openSession(app));
@@ -166,7 +166,7 @@ describe('a session', () => {
   });
 });
 
-it('a client that disconnects ends its session on a real server', async () => {
+it('an MCP session over SSE ends on a real server when its client disconnects', async () => {
   const { app, canceled, waiting } = createWaitingApp();
   const server = await listenMcp(app);
   closing.push(server.close);
@@ -178,7 +178,7 @@ it('a client that disconnects ends its session on a real server', async () => {
   expect(canceled).toEqual(['wait']);
 });
 
-it('a token in the address is ignored', async () => {
+it('GET /sse ignores a token in the address', async () => {
   const { app } = createTestMcpApp();
   expect((await app.request(`/sse?token=${TEST_TOKEN}&access_token=${TEST_TOKEN}`)).status).toBe(
     401,

@@ -10,7 +10,7 @@ import { connectClient, connectHttp, connectSse } from '../support/mcp.ts';
 import { createMcpWorld } from '../support/mcp-world.ts';
 import { startScript } from '../support/script.ts';
 
-// The official client drives everything that the server offers, over each transport as a real process.
+// The official client uses everything that the server offers, over each transport, with the server as a process.
 
 let world: Awaited<ReturnType<typeof createMcpWorld>>;
 beforeAll(async () => {
@@ -56,7 +56,7 @@ async function startNetwork(transport: 'http' | 'sse'): Promise<Connection> {
   };
 }
 
-/** Arguments of each tool, some of them as text, and what the answer must hold. */
+/** The arguments of each tool, some of them as text, and what its answer must contain. */
 function callsOf(runId: number): Record<string, [Record<string, unknown>, object]> {
   const repo_name = 'acme/widgets';
   return {
@@ -97,7 +97,7 @@ describe.each([
   ['stdio', startStdio],
   ['http', () => startNetwork('http')],
   ['sse', () => startNetwork('sse')],
-] as const)('over %s', (_transport, start) => {
+] as const)('MCP over %s', (_transport, start) => {
   let connection: Connection;
   let client: Client;
   const answers: unknown[] = [];
@@ -111,18 +111,18 @@ describe.each([
   });
   afterAll(() => connection.close());
 
-  it('the server describes itself and its capabilities', async () => {
+  it('describes the server and its capabilities', async () => {
     expect(client.getServerVersion()).toMatchObject({ name: 'backup-observatory' });
     expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {} });
   });
 
-  it('each of the 15 tools answers, with its structured content as text too', async () => {
+  it('answers each of the 15 tools with structured content and the same as text', async () => {
     const listed = await client.listTools();
     expect(listed.tools.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
     const calls = callsOf(world.failedRun);
     expect(Object.keys(calls)).toEqual(listed.tools.map(({ name }) => name));
     for (const [name, [given, expected]] of Object.entries(calls)) {
-      // The client itself holds the structured content against the output schema.
+      // The client itself checks the structured content against the output schema.
       const answer = note(await client.callTool({ name, arguments: given }));
       expect(answer, name).not.toHaveProperty('isError');
       expect(answer.structuredContent, name).toMatchObject(expected);
@@ -132,7 +132,7 @@ describe.each([
     }
   });
 
-  it('a tool that fails answers with text alone', async () => {
+  it('answers a failing tool with text alone', async () => {
     const answer = note(
       await client.callTool({
         name: 'extract_backup_file',
@@ -143,7 +143,7 @@ describe.each([
     expect(answer).not.toHaveProperty('structuredContent');
   });
 
-  it('secrets are removed from a binary file before it is encoded as base64', async () => {
+  it('removes secrets from a binary file before it is encoded as base64', async () => {
     const answer = await client.callTool({
       name: 'extract_backup_file',
       arguments: { repo_name: 'acme/widgets', file_path: 'secrets.bin' },
@@ -152,7 +152,7 @@ describe.each([
     expect(Buffer.from(content, 'base64').toString()).toBe('\0[redacted]\0[redacted]\0');
   });
 
-  it('both resources are read', async () => {
+  it('reads both resources', async () => {
     const { resources } = await client.listResources();
     expect(resources.map(({ uri, name, mimeType }) => [uri, name, mimeType])).toEqual([
       ['backup://system/health', 'system health state', 'application/json'],
@@ -166,7 +166,7 @@ describe.each([
     expect(await read('backup://runs/latest')).toMatchObject({ run: { id: world.failedRun } });
   });
 
-  it('both prompts are written', async () => {
+  it('writes both prompts', async () => {
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name, arguments: given }) => [name, given])).toEqual([
       ['diagnose-latest-failure', undefined],
@@ -178,7 +178,7 @@ describe.each([
     }
   });
 
-  it('no answer contains a secret', () => {
+  it('returns no secret in any answer', () => {
     expect(answers).toHaveLength(20);
     const all = JSON.stringify(answers);
     expect(all).toContain('[redacted]');
@@ -186,7 +186,7 @@ describe.each([
   });
 });
 
-it('the report reached the observatory with the internal secret', () => {
+it('send_backup_report reaches the observatory with the internal secret', () => {
   const reports = world.received.filter(({ path }) => path === '/observatory/reports/send');
   expect(reports).toHaveLength(3);
   for (const { method, headers, body } of reports) {

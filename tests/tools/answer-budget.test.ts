@@ -17,7 +17,7 @@ import { connectClient } from '../support/mcp.ts';
 import { answerOf, createTestToolDeps, findTool } from '../support/tools.ts';
 import { fillWithTwoHundredFailures, fillWithWorstCase } from '../support/worst-case.ts';
 
-/** Every tool of the data source, asked for as much as it takes; beside each the list that it answers. */
+/** Every tool that reads the data source, with its largest arguments and the list that it returns. */
 const mostOfAll: [tool: string, given: object, list: string][] = [
   ['get_backup_metrics', { days: 3650 }, 'history'],
   ['list_tracked_repositories', { limit: 200 }, 'data'],
@@ -30,7 +30,7 @@ const mostOfAll: [tool: string, given: object, list: string][] = [
 
 type Answer = Record<string, unknown> & { next?: string; more?: string; truncated?: boolean };
 
-describe.each(everySource)('from %s', (name, open) => {
+describe.each(everySource)('answers from %s', (name, open) => {
   let opened: TestSource;
   let deps: ToolDeps;
   beforeAll(async () => {
@@ -52,7 +52,7 @@ describe.each(everySource)('from %s', (name, open) => {
 
   const ask = (tool: string, given: object) => answerOf(deps, tool, given) as Promise<Answer>;
 
-  /** All items of a list by following `next`; each answer within the budget and saying what is missing. */
+  /** Reads all items of a list by following `next`. Each answer must fit the budget and say what is missing. */
   async function readAll(tool: string, given: object, list: string): Promise<unknown[]> {
     const items: unknown[] = [];
     const passOn = tool === 'get_execution_logs' ? 'before_id' : 'cursor';
@@ -71,10 +71,10 @@ describe.each(everySource)('from %s', (name, open) => {
     }
   }
 
-  describe('200 failures', () => {
+  describe('about 200 failures', () => {
     beforeAll(() => fillWithTwoHundredFailures(opened.database.db));
 
-    it('are one answer with three errors, and the fixes once', async () => {
+    it('group them by three errors in one answer, with the fixes once', async () => {
       const answer = await ask('diagnose_backup_failure', {});
       expect(JSON.stringify(answer).length).toBeLessThan(10_000);
       expect(answer).toMatchObject({
@@ -94,7 +94,7 @@ describe.each(everySource)('from %s', (name, open) => {
       expect(first?.error_logs).toHaveLength(2);
     });
 
-    it('come first among the results of the run, and next leads to each result once', async () => {
+    it('list them first among the results of the run, and next leads to each result once', async () => {
       const results = await readAll('get_backup_run_details', { run_id: 1 }, 'results');
       const statuses = (results as { status: string }[]).map(({ status }) => status);
       expect(statuses).toEqual([...Array(200).fill('failed'), ...Array(20).fill('completed')]);
@@ -102,17 +102,17 @@ describe.each(everySource)('from %s', (name, open) => {
       expect(ids.size).toBe(220);
     });
 
-    it('have logs that are found with before_id, each once', async () => {
+    it('return their logs with before_id, each once', async () => {
       const logs = await readAll('get_execution_logs', { limit: 150 }, 'logs');
       const ids = (logs as { id: number }[]).map(({ id }) => id);
       expect(ids).toEqual(Array.from({ length: 400 }, (_, index) => 400 - index));
     });
   });
 
-  describe('the worst case', () => {
+  describe('in the worst case', () => {
     beforeAll(() => fillWithWorstCase(opened.database.db), 120_000);
 
-    it.each(mostOfAll)('%s %j', async (tool, given, list) => {
+    it.each(mostOfAll)('fit the budget: %s %j', async (tool, given, list) => {
       const answer = await ask(tool, given);
       expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
       expect((answer[list] as unknown[]).length).toBeGreaterThan(1);
@@ -122,7 +122,7 @@ describe.each(everySource)('from %s', (name, open) => {
       });
     });
 
-    it('is marked on each text that was cut', async () => {
+    it('mark each text that was cut', async () => {
       const answer = await ask('get_execution_logs', { limit: 1 });
       const [log] = answer.logs as { message: string }[];
       expect(log?.message.length).toBeLessThanOrEqual(4_000);
@@ -130,10 +130,10 @@ describe.each(everySource)('from %s', (name, open) => {
       expect(log?.message).toMatch(/… \[cut: 37\d{3} more characters\]$/);
     });
 
-    // What follows does not depend on the source: one is enough.
+    // The rest does not depend on the source, so one is enough.
     if (name !== 'the database') return;
 
-    it.each(mostOfAll)('%s %j within the smaller budget of a chat', async (tool, given) => {
+    it.each(mostOfAll)('fit the smaller budget of a chat: %s %j', async (tool, given) => {
       const { signal } = new AbortController();
       const options = { signal, log: silentLog, maxChars: 16_000 };
       const outcome = await runTool(findTool(tool), given, deps, options);
@@ -142,23 +142,23 @@ describe.each(everySource)('from %s', (name, open) => {
       expect(outcome.output).toHaveProperty('next');
     });
 
-    it('loses no result of a run when next is followed', async () => {
+    it('lose no result of a run when next is followed', async () => {
       const results = await readAll('get_backup_run_details', { run_id: 3650 }, 'results');
       expect(new Set((results as { id: number }[]).map(({ id }) => id)).size).toBe(200);
     });
 
-    it('loses no day of ten years when next is followed', async () => {
+    it('lose no day of ten years when next is followed', async () => {
       const days = await readAll('get_backup_metrics', { days: 3650 }, 'history');
       expect(new Set((days as { date: string }[]).map(({ date }) => date)).size).toBe(3650);
     });
 
-    it('search_backup_knowledge with all its results', async () => {
+    it('fit the budget: search_backup_knowledge with all its results', async () => {
       const answer = await ask('search_backup_knowledge', { query: 'failing', limit: 20 });
       expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
       expect((answer.results as unknown[]).length).toBeGreaterThan(10);
     });
 
-    it('also applies to prompts and resources', async () => {
+    it('fit the budget as prompts and resources', async () => {
       const surface = createTestDeps({ db: opened.database.db });
       const [ours, theirs] = InMemoryTransport.createLinkedPair();
       const createServer = prepareMcpServer({
@@ -186,7 +186,7 @@ describe.each(everySource)('from %s', (name, open) => {
   });
 });
 
-describe('of archives', () => {
+describe('answers about archives', () => {
   let folder: ArchiveFolder;
   let deps: ToolDeps;
   beforeAll(async () => {
@@ -210,15 +210,12 @@ describe('of archives', () => {
   it.each([
     ['verify_archive_integrity', { repo_name: 'acme/refs' }, 'refs', /git bundle list-heads/],
     ['inspect_archive_contents', { repo_name: 'acme/files', limit: 200 }, 'entries', /prefix/],
-  ])(
-    '%s answers as much as there is room for, and how to get the rest',
-    async (tool, given, list, how) => {
-      const answer = (await answerOf(deps, tool, given)) as Answer;
-      const { length } = JSON.stringify(answer);
-      expect(length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
-      expect(length).toBeGreaterThan(MAX_ANSWER_CHARS / 2);
-      expect((answer[list] as unknown[]).length).toBeGreaterThan(10);
-      expect(answer).toMatchObject({ truncated: true, more: expect.stringMatching(how) });
-    },
-  );
+  ])('%s returns as much as fits, and says how to get the rest', async (tool, given, list, how) => {
+    const answer = (await answerOf(deps, tool, given)) as Answer;
+    const { length } = JSON.stringify(answer);
+    expect(length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
+    expect(length).toBeGreaterThan(MAX_ANSWER_CHARS / 2);
+    expect((answer[list] as unknown[]).length).toBeGreaterThan(10);
+    expect(answer).toMatchObject({ truncated: true, more: expect.stringMatching(how) });
+  });
 });

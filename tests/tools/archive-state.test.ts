@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-it('the record of an archive is found in any letter case, preferring the exact name', async () => {
+it('findArchive ignores letter case but prefers the exact name', async () => {
   const { source } = opened;
   const app = { archive_key: 'owner__app.bundle', archive_sha256: 'abc' };
   expect(await source.findArchive('Owner/App', signal)).toEqual(app);
@@ -32,13 +32,13 @@ it('the record of an archive is found in any letter case, preferring the exact n
   expect(await source.findArchive('owner/_pp', signal)).toBeNull();
 });
 
-it('there is no record if the table is missing', async () => {
+it('findArchive returns null if the table is missing', async () => {
   const bare = await openDatabaseSource({ migrated: false });
   expect(await bare.source.findArchive('owner/app', signal)).toBeNull();
   await bare.close();
 });
 
-it('there is no record without a database', async () => {
+it('findArchive returns null without a database', async () => {
   const remote = await openRemoteSource();
   expect(await remote.source.findArchive('owner/app', signal)).toBeNull();
   await remote.close();

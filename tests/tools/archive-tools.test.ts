@@ -6,8 +6,8 @@ import { openDatabaseSource, type TestSource } from '../support/backup-sources.t
 import { insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
-// The three tools over the real reader, whose records come from the data source. What the reader makes of
-// damaged and hostile archives is tested with lib/archives.
+// The three tools with the real reader, whose records come from the data source. How the reader handles damaged and
+// hostile archives is tested with lib/archives.
 
 let folder: ArchiveFolder;
 let opened: TestSource;
@@ -98,7 +98,7 @@ describe('the archive tools', () => {
     });
   });
 
-  it('extract_backup_file answers one file', async () => {
+  it('extract_backup_file returns one file', async () => {
     const given = { repo_name, file_path: 'README.md' };
     expect(await answerOf(deps, 'extract_backup_file', given)).toEqual({
       repository: repo_name,
@@ -113,7 +113,7 @@ describe('the archive tools', () => {
     });
   });
 
-  it('extract_backup_file answers a range of bytes or lines', async () => {
+  it('extract_backup_file returns a range of bytes or lines', async () => {
     const given = { repo_name, file_path: 'README.md' };
     const bytes = { ...given, offset: 1, length: '3' };
     expect(await answerOf(deps, 'extract_backup_file', bytes)).toMatchObject({
@@ -135,12 +135,12 @@ describe('the archive tools', () => {
     [{ offset: 0, end_line: 1 }, 'not both'],
     [{ start_line: 3, end_line: 2 }, 'end_line is before start_line'],
     [{ offset: 6 }, 'offset 6 is past the end'],
-  ])('extract_backup_file refuses the range %j', async (range, fault) => {
+  ])('extract_backup_file rejects the range %j', async (range, fault) => {
     const given = { repo_name, file_path: 'README.md', ...range };
     expect(await faultOf(deps, 'extract_backup_file', given)).toContain(fault);
   });
 
-  it('extract_backup_file answers the start of a file that is too long for an answer', async () => {
+  it('extract_backup_file returns the start of a file that is too long for an answer', async () => {
     const given = { repo_name, file_path: 'long.txt' };
     const answer = await answerOf(deps, 'extract_backup_file', given);
     expect(answer).toMatchObject({ size: 90_000, truncated: true, lines: { start: 1 } });
@@ -148,13 +148,13 @@ describe('the archive tools', () => {
     expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
   });
 
-  it('inspect_archive_contents refuses a prefix with NUL', async () => {
+  it('inspect_archive_contents rejects a prefix with NUL', async () => {
     const given = { repo_name, prefix: 'src\0' };
     expect(await faultOf(deps, 'inspect_archive_contents', given)).toContain('prefix');
   });
 
   it.each(['../README.md', 'src/../README.md', 'a..b', '/README.md', 'src\\a.ts', 'a\0b', ''])(
-    'extract_backup_file refuses the path %j',
+    'extract_backup_file rejects the path %j',
     async (file_path) => {
       expect(await faultOf(deps, 'extract_backup_file', { repo_name, file_path })).toMatch(
         /file_path/,
@@ -163,7 +163,7 @@ describe('the archive tools', () => {
   );
 
   it.each(['verify_archive_integrity', 'inspect_archive_contents', 'extract_backup_file'])(
-    '%s says of an unknown repository which are near',
+    '%s suggests similar names for an unknown repository',
     async (name) => {
       const run = await insertRun(opened.database.db);
       await insertResult(opened.database.db, run, 'Owner/Application');

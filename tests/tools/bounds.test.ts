@@ -8,11 +8,11 @@ import { silentLog } from '../support/databases.ts';
 import { insertLog, insertRun, sql } from '../support/records.ts';
 import { answerOf } from '../support/tools.ts';
 
-// What other writers stored may be of any size; answers are not.
+// Records of other programs may be of any size, but answers are limited.
 
 const source = setUpSource();
 
-it('a log line of 4,000 characters is complete, and a longer one is cut with a mark', async () => {
+it('get_execution_logs returns a message of 4,000 characters in full, and cuts and marks a longer one', async () => {
   const longest = 'x'.repeat(4_000);
   await insertLog(source.db, { message: longest, created_at: '2026-03-02T00:00:00Z' });
   await insertLog(source.db, { message: `${longest}x`, created_at: '2026-03-01T00:00:00Z' });
@@ -21,7 +21,7 @@ it('a log line of 4,000 characters is complete, and a longer one is cut with a m
   });
 });
 
-it('a page of results is cut when the answer is full, and says so', async () => {
+it('get_backup_run_details cuts the results when the answer is full, and says so', async () => {
   const run = await insertRun(source.db);
   await sql(
     source.db,
@@ -46,7 +46,7 @@ it('a page of results is cut when the answer is full, and says so', async () => 
   });
 });
 
-it('a full list stays within its limit if masks are longer than secrets', async () => {
+it('get_execution_logs stays within its limit even if masks are longer than secrets', async () => {
   await sql(
     source.db,
     `INSERT INTO execution_logs (message) SELECT repeat('pwd=Zq7x ', 20) FROM generate_series(1, 200)`,
@@ -85,7 +85,7 @@ describe('the final check of every answer', () => {
     expect((outcome.output.text as string).isWellFormed()).toBe(true);
   });
 
-  it('refuses an answer without text to cut, and says what to do', async () => {
+  it('rejects an answer without text to cut, and says what to do', async () => {
     const outcome = await run('', Array(30_000).fill(1));
     expect(outcome).toMatchObject({
       ok: false,
@@ -94,30 +94,30 @@ describe('the final check of every answer', () => {
   });
 });
 
-describe('the items of a list that fit', () => {
+describe('fitItems', () => {
   const items = (count: number, length: number) =>
     Array.from({ length: count }, (_, id) => ({ id, text: 'x'.repeat(length) }));
 
-  it('are all of them, with shorter texts if that is enough', () => {
+  it('keeps all items, with shorter texts if that is enough', () => {
     expect(fitItems(items(5, 900), 10_000)).toEqual(items(5, 900));
     const shortened = fitItems(items(12, 900), 10_000);
     expect(shortened).toHaveLength(12);
     expect(shortened[0]?.text).toMatch(/^x+… \[cut: 440 more characters\]$/);
   });
 
-  it('are otherwise as many as fit', () => {
+  it('otherwise keeps as many items as fit', () => {
     const fitting = fitItems(items(100, 400), 10_000);
     expect(fitting.map(({ id }) => id)).toEqual([...fitting.keys()]);
     expect(JSON.stringify(fitting).length).toBeGreaterThan(9_000);
     expect(JSON.stringify(fitting).length).toBeLessThanOrEqual(10_000);
   });
 
-  it('are at least one', () => {
+  it('keeps at least one item', () => {
     expect(fitItems(items(3, 5_000), 10)).toHaveLength(1);
     expect(fitItems([], 10)).toEqual([]);
   });
 
-  it('are not cut to a length at which redaction misses a cut secret', () => {
+  it('does not cut texts so short that redaction misses a cut secret', () => {
     const [cut] = fitAnswer(items(1, 10_000), 700);
     expect(cut?.text.length).toBeGreaterThan(250);
   });

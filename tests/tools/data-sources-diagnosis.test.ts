@@ -16,7 +16,7 @@ interface Diagnosis {
   [field: string]: unknown;
 }
 
-describe.each(everySource)('from %s', (_name, open) => {
+describe.each(everySource)('the tools over %s', (_name, open) => {
   const source = setUpSource(open);
 
   describe('diagnose_backup_failure', () => {
@@ -111,7 +111,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       expect(recommended_actions).toContainEqual(expect.stringContaining('100 MiB'));
     });
 
-    it('says how many failures it did not read', async () => {
+    it('says how many failures were not read', async () => {
       const run = await insertRun(source.db, { status: 'failed', failed: 2_003 });
       await sql(
         source.db,
@@ -126,7 +126,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       });
     });
 
-    it('looks at the run that is asked for', async () => {
+    it('diagnoses the requested run', async () => {
       const asked = await insertRun(source.db, {
         status: 'failed',
         started_at: '2026-03-01T00:00:00Z',
@@ -140,7 +140,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       });
     });
 
-    it('reports that there is no failed run, and no such run', async () => {
+    it('reports that there is no failed run, or no such run', async () => {
       expect(await faultOf(source.deps, 'diagnose_backup_failure')).toMatch(
         /^no failed backup run was found/,
       );
@@ -166,7 +166,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       );
     });
 
-    it('gives the fixes of the latest run as past incidents, newest first', async () => {
+    it('returns the fixes of the latest run as past incidents, newest first', async () => {
       const run = await insertRun(source.db, { status: 'failed' });
       await insertResult(source.db, run, 'owner/a', { status: 'failed' });
       for (const [n, title] of ['one', 'two', 'three', 'four'].entries()) {
@@ -181,7 +181,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       });
     });
 
-    it('groups failures whose errors differ in numbers, hashes and the repository alone', async () => {
+    it('groups failures whose errors differ only in numbers, hashes and the repository', async () => {
       const run = await insertRun(source.db, { status: 'completed', failed: 5 });
       const errors = [
         ['owner/one', 'fatal: repository owner/one not found (request 17, id 0123456789abcdef)'],
@@ -192,7 +192,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       for (const [repository, error_message] of errors) {
         await insertResult(source.db, run, repository, { status: 'failed', error_message });
       }
-      // The same text, but another kind of failure.
+      // The same text, but a different kind of failure.
       const error_message = errors[1][1];
       await insertResult(source.db, run, 'owner/large', { status: 'too_large', error_message });
       expect((await diagnose()).failures).toMatchObject([
@@ -207,7 +207,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       ]);
     });
 
-    it('bounds names, errors, logs and their length, and cursor leads to the rest', async () => {
+    it('limits names, errors, logs and their lengths, and returns the rest with cursor', async () => {
       const run = await insertRun(source.db, { status: 'failed', failed: 60 });
       const letters = 'chr(97 + n / 26) || chr(97 + n % 26)';
       await sql(
@@ -249,7 +249,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       [{ status: 'running' }, 'is running; no repository has failed so far'],
       [{ status: 'failed', error_message: 'no room' }, 'failed as a whole'],
       [{ status: 'completed', failed: 2 }, 'counts 2 repositories that failed'],
-    ])('says what became of a run without a failed repository: %j', async (row, said) => {
+    ])('says how a run without a failed repository ended: %j', async (row, said) => {
       const run = await insertRun(source.db, row);
       const packet = await diagnose({ run_id: run });
       expect(packet.message).toContain(said);

@@ -5,7 +5,7 @@ import { answerOf, faultOf } from '../support/tools.ts';
 
 // The contract of data-sources.test.ts for logs.
 
-describe.each(everySource)('from %s', (_name, open) => {
+describe.each(everySource)('the tools over %s', (_name, open) => {
   const source = setUpSource(open);
 
   describe('get_execution_logs', () => {
@@ -16,7 +16,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       return { messages, truncated: answer.truncated };
     };
 
-    it('answers every field of the newest logs', async () => {
+    it('returns every field of the newest logs', async () => {
       const id = await insertLog(source.db, {
         level: 'WARN',
         message: 'slow',
@@ -70,7 +70,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       expect(await messages({ run_id: 999 })).toBe('');
     });
 
-    it('before_id leads to older lines in the order of time, of any filter', async () => {
+    it('returns older lines in order of time with before_id, whatever the filter', async () => {
       const times = ['05', '03', '04', '01', '02'];
       const ids: number[] = [];
       for (const [n, second] of times.entries()) {
@@ -96,7 +96,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       );
     });
 
-    it('since leaves out what is older', async () => {
+    it('returns only newer lines with since', async () => {
       for (const day of ['01', '02', '03']) {
         const created_at = `2026-03-${day}T00:00:00Z`;
         await insertLog(source.db, { repository: 'owner/a', message: day, created_at });
@@ -121,7 +121,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       }
     });
 
-    it('names the nearest repositories where there is no log of an unknown one', async () => {
+    it('names similar repositories when an unknown one has no logs', async () => {
       const run = await insertRun(source.db);
       await insertResult(source.db, run, 'Acme/Widgets');
       const note = async (repository: string) =>
@@ -136,7 +136,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     });
 
     it.each([{}, { repository: 'owner/a' }, { run_id: 3 }, { run_id: 3, repository: 'owner/a' }])(
-      'says that there are more, and not when there are exactly as many: %j',
+      'says whether there are more than returned: %j',
       async (filter) => {
         for (let n = 0; n < 3; n++) {
           const created_at = `2026-03-01T00:00:0${n}Z`;

@@ -7,7 +7,7 @@ import { emptyLedger, someDrill } from '../support/drills.ts';
 import { insert, insertFix, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, faultOf } from '../support/tools.ts';
 
-// One contract for both data sources: the same rows give the same answers of the tools.
+// One contract for both data sources: with the same rows, the tools give the same answers.
 
 const system = createSystemFacts({
   archivePath: '/nowhere',
@@ -16,10 +16,10 @@ const system = createSystemFacts({
   log: silentLog,
 });
 
-describe.each(everySource)('from %s', (_name, open) => {
+describe.each(everySource)('the tools over %s', (_name, open) => {
   const source = setUpSource(open);
 
-  it('get_dashboard_summary answers the figures of all runs', async () => {
+  it('get_dashboard_summary returns the figures of all runs', async () => {
     expect(await answerOf(source.deps, 'get_dashboard_summary')).toEqual({
       total_runs: 0,
       total_repos: 0,
@@ -57,7 +57,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     });
   });
 
-  it('get_backup_metrics answers the window by UTC day, newest first', async () => {
+  it('get_backup_metrics returns the window by UTC day, newest first', async () => {
     const ended = { status: 'completed', total_repos: 4, successful: 3, failed: 1 };
     await insertRun(source.db, { ...ended, started_at: '2026-03-03T23:59:59Z', duration_ms: 100 });
     await insertRun(source.db, {
@@ -85,7 +85,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     expect(await answerOf(source.deps, 'get_backup_metrics')).toMatchObject({ period_days: 30 });
   });
 
-  it('get_backup_metrics answers zeros without runs', async () => {
+  it('get_backup_metrics returns zeros without runs', async () => {
     expect(await answerOf(source.deps, 'get_backup_metrics', { days: '3650' })).toEqual({
       period_days: 3650,
       average_run_duration_ms: 0,
@@ -94,7 +94,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     });
   });
 
-  it('list_tracked_repositories answers a page, largest archive first', async () => {
+  it('list_tracked_repositories returns a page, largest archive first', async () => {
     const run = await insertRun(source.db);
     await insertResult(source.db, run, 'owner/small', { archive_size_bytes: 1 });
     await insertResult(source.db, run, 'owner/big', {
@@ -139,7 +139,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     });
   });
 
-  it('list_backup_runs answers runs newest first, optionally with a status', async () => {
+  it('list_backup_runs returns runs newest first, optionally with a status', async () => {
     const at = (day: number) => ({ started_at: `2026-03-0${day}T00:00:00Z` });
     const old = await insertRun(source.db, { status: 'success', ...at(1) });
     const failed = await insertRun(source.db, { status: 'failed', error_message: 'no', ...at(2) });
@@ -198,7 +198,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     );
   });
 
-  it('get_backup_run_details answers the run, its results and its fixes', async () => {
+  it('get_backup_run_details returns the run, its results and its fixes', async () => {
     const counts = { total_repos: 5, successful: 3, skipped: 1, failed: 1 };
     const run = await insertRun(source.db, { status: 'completed', ...counts });
     const first = await insertResult(source.db, run, 'owner/b', {
@@ -213,7 +213,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       run: { id: run, status: 'completed' },
       message: `run ${run} completed, 5 repositories: 3 successful, of which 1 empty (nothing to archive); 1 unchanged; 1 failed`,
       result_counts: { completed: 2, empty: 1, failed: 1 },
-      // Those that failed first, then by id.
+      // Failures first, then by id.
       results: [{ id: failed }, { id: first }, { id: empty }, { id: last }],
       fixes: [
         { id: fix, title: 'Renew the token', commit_hash: '', author: 'me', affected_runs: [run] },
@@ -238,7 +238,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     );
   });
 
-  it('the latest run comes with its fixes', async () => {
+  it('readLatestRun returns the latest run with its fixes', async () => {
     const { signal } = new AbortController();
     expect(await source.deps.backups.readLatestRun(signal)).toBeNull();
     await insertRun(source.db, { started_at: '2026-03-01T00:00:00Z' });
@@ -250,7 +250,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     });
   });
 
-  it('get_system_health answers which repositories need a proof most, and the open incidents', async () => {
+  it('get_system_health names the repositories that need a proof most, and the open incidents', async () => {
     await emptyLedger(source.db);
     const run = await insertRun(source.db);
     for (const name of ['o/never', 'o/fresh', 'o/broken', 'o/old']) {
@@ -320,7 +320,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     );
   });
 
-  it('the database answers, with its latency', async () => {
+  it('checkDatabase reports a connected database with its latency', async () => {
     expect(await source.deps.backups.checkDatabase(new AbortController().signal)).toMatchObject({
       status: 'connected',
       latency_ms: 0,

@@ -7,11 +7,11 @@ import { useDatabase } from '../support/hooks.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
-// The statements of the tools over each driver: their types differ, and so do their servers.
+// The tools' statements over each driver, because drivers differ in types and databases in behaviour.
 
 const config = { FRESHNESS_HOURS: 26 };
 
-describe.each(everyDatabase)('over %s', (_name, create) => {
+describe.each(everyDatabase)('the tools over %s', (_name, create) => {
   const database = useDatabase(create);
   let deps: ToolDeps;
   let run: number;
@@ -53,11 +53,11 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
       {},
       { failures: [{ error_logs: ['why'], last_successful_commit: 'c0ffee' }] },
     ],
-  ])('%s %j answers', async (name, given, answer) => {
+  ])('answer %s %j', async (name, given, answer) => {
     expect(await answerOf(deps, name, given)).toMatchObject(answer);
   });
 
-  it('a run is queued once', async () => {
+  it('queue a run once', async () => {
     const given = { target_repo: 'owner/a' };
     expect(await answerOf(deps, 'trigger_backup_run', given)).toMatchObject({
       already_queued: false,
@@ -67,7 +67,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     });
   });
 
-  it('a fix is stored and linked, or refused', async () => {
+  it('store and link a fix, or reject it', async () => {
     const fix = { title: 't', description: 'd', author: 'a' };
     const given = { ...fix, affected_run_id: run };
     expect(await answerOf(deps, 'record_backup_fix', given)).toMatchObject({
@@ -81,14 +81,14 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     });
   });
 
-  it('the record of an archive and the health of the database are read', async () => {
+  it('read the record of an archive and the health of the database', async () => {
     const { signal } = new AbortController();
     expect(await deps.backups.findArchive('owner/a', signal)).toBeNull();
     expect(await deps.backups.checkDatabase(signal)).toMatchObject({ status: 'connected' });
   });
 });
 
-it('a table that is missing is told from a table that is there, over every driver', async () => {
+it('a missing table is recognized over every driver', async () => {
   for (const [, create] of everyDatabase) {
     const { db, close } = await create({ migrated: false });
     const clock = createTestClock();

@@ -62,7 +62,7 @@ describe('record_backup_fix', () => {
     [{ author: '' }, 'author: must not be empty'],
     [{ affected_run_id: 0 }, 'affected_run_id: must be an integer, 1 to 2147483647'],
     [{ titel: 'x' }, 'unknown: "titel"'],
-  ])('refuses %j', async (change, message) => {
+  ])('rejects %j', async (change, message) => {
     expect(await faultOf(source.deps, 'record_backup_fix', { ...fix, ...change })).toBe(
       `invalid arguments: ${message}`,
     );
@@ -70,7 +70,7 @@ describe('record_backup_fix', () => {
 });
 
 describe('a recorded fix', () => {
-  it('is a past incident of the next failure, whatever its run', async () => {
+  it('is a past incident of the next failure, whichever run it belongs to', async () => {
     const old = await insertRun(source.db, { started_at: '2026-03-01T00:00:00Z' });
     await insertFix(source.db, [old], { title: 't', description: 'd', created_at: '2026-03-01Z' });
     await answerOf(source.deps, 'record_backup_fix', fix);
@@ -84,7 +84,7 @@ describe('a recorded fix', () => {
     });
   });
 
-  it('comes with the details of a run that is not the latest', async () => {
+  it('is part of the details of a run that is not the latest', async () => {
     const old = await insertRun(source.db, { started_at: '2026-03-01T00:00:00Z' });
     const id = await insertFix(source.db, [old]);
     await insertRun(source.db);

@@ -22,7 +22,7 @@ const facts = (error_message: string, change: Partial<FailureFacts> = {}): Failu
   ...change,
 });
 
-/** What is recommended for these facts and error logs. */
+/** The actions recommended for these facts and error logs. */
 const actionsFor = (found: FailureFacts, logs: string[] = []) =>
   recommendActions(found, [...found.failures.map(({ error_message }) => error_message), ...logs]);
 
@@ -46,7 +46,7 @@ describe('recommendActions', () => {
     ['error: inflate: data stream error; corrupt loose object', /git fsck/],
     ['SSL certificate problem: certificate has expired', /TLS certificate/],
     ['exit status 128', /get_execution_logs and run_id 7/],
-  ])('for %j starts with what helps', (message, action) => {
+  ])('starts with the most helpful action for %j', (message, action) => {
     expect(actionsFor(facts(message))[0]).toMatch(action);
   });
 
@@ -58,7 +58,7 @@ describe('recommendActions', () => {
     );
   });
 
-  it('points to past fixes if there are any, and asks to record the next', () => {
+  it('points to past fixes if there are any, and asks to record the next one', () => {
     const fix = { run_id: 1, resolution: 'Renewed the token' };
     const actions = actionsFor(facts('x', { recent_fixes: [fix] }));
     expect(actions).toContainEqual(expect.stringContaining('similar_past_incidents'));
@@ -66,7 +66,7 @@ describe('recommendActions', () => {
     expect(actionsFor(facts('x')).join()).not.toContain('similar_past_incidents');
   });
 
-  it('asks for a new run unless every repository was backed up since', () => {
+  it('recommends a new run unless every repository was backed up since', () => {
     const again = /trigger_backup_run/;
     expect(actionsFor(facts('x')).join()).toMatch(again);
     const [failure] = facts('x').failures;

@@ -12,7 +12,7 @@ import { createTestToolDeps } from '../support/tools.ts';
 const token = ['gh', 'p_', '0123456789abcdefghijABCDEFGHIJ456789'].join('');
 const deps = createTestToolDeps({ redactor: createRedactor(['a-configured-secret']) });
 
-/** Runs a tool that answers with these texts. */
+/** Runs a tool that returns these texts. */
 function run(answer: () => { texts: string[] }) {
   const tool = readTool({
     name: 'a_tool',
@@ -51,7 +51,7 @@ describe('the answer of a tool', () => {
     expect(await run(() => ({ texts }))).toEqual({ ok: true, output: { texts: ['abc'] } });
   });
 
-  it('is an error without secrets too', async () => {
+  it('contains no secrets if it is an error, either', async () => {
     const fail = () => {
       throw new AppError('NOT_FOUND', `no archive\u202e at https://me:${token}@host/`);
     };
@@ -62,7 +62,7 @@ describe('the answer of a tool', () => {
   });
 });
 
-it('every tool publishes the field for it', () => {
+it('every tool publishes the field for the number of removed secrets', () => {
   for (const tool of tools) {
     expect(describeTool(tool).outputSchema).toMatchObject({
       properties: { redacted: { type: 'number' } },

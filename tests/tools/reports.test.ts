@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const report = { subject: 'Weekly', content_markdown: '# All is well' };
 
-/** Deps whose observatory answers as the test says. */
+/** Deps with an observatory whose answer the test scripts. */
 async function open(answer: ScriptedAnswer, path = '/observatory') {
   server = await startScriptedServer(() => answer);
   const url = `${server.url}${path}`;
@@ -45,7 +45,7 @@ describe('send_backup_report', () => {
   });
 
   it.each(['', 'thanks', '{"message":7}'])(
-    'succeeds on 2xx whatever the body: %j',
+    'succeeds on 2xx, whatever the body: %j',
     async (body) => {
       const deps = await open({ status: 200, body }, '/');
       expect(await answerOf(deps, 'send_backup_report', report)).toMatchObject({
@@ -61,15 +61,18 @@ describe('send_backup_report', () => {
     [400, { error: 'report_id is required' }, '400: report_id is required'],
     [302, '', '302: Found'],
     [500, 'trouble', '500: Internal Server Error'],
-  ])('is a tool error with status and message: %i', async (status, body, fault) => {
-    const deps = await open({ status, body });
-    expect(await faultOf(deps, 'send_backup_report', report)).toBe(
-      `the observatory answered ${fault}`,
-    );
-  });
+  ])(
+    'reports status and message of another answer as a tool error: %i',
+    async (status, body, fault) => {
+      const deps = await open({ status, body });
+      expect(await faultOf(deps, 'send_backup_report', report)).toBe(
+        `the observatory answered ${fault}`,
+      );
+    },
+  );
 
   it.each([401, 403])(
-    'names the variable that lets it in when it is refused: %i',
+    'names the variable that would allow it when it is refused: %i',
     async (status) => {
       const deps = await open({ status, body: { error: 'log in' } });
       expect(await faultOf(deps, 'send_backup_report', report)).toBe(
@@ -96,7 +99,7 @@ describe('send_backup_report', () => {
     );
   });
 
-  it.each([{ subject: ' ' }, { content_markdown: '' }])('refuses %j', async (change) => {
+  it.each([{ subject: ' ' }, { content_markdown: '' }])('rejects %j', async (change) => {
     const deps = await open({});
     expect(await faultOf(deps, 'send_backup_report', { ...report, ...change })).toMatch(
       /must not be empty$/,

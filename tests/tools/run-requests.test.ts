@@ -60,7 +60,7 @@ describe('trigger_backup_run', () => {
     ['owner/a', 'Owner/A'],
     [undefined, null],
     [undefined, ''],
-  ])("sees another writer's request for %s, written %j", async (target_repo, written) => {
+  ])("finds another program's request for %s, written as %j", async (target_repo, written) => {
     const row = { target_repo: written, requested_by: 'dashboard' };
     const id = await insert(source.db, 'backup_run_requests', row);
     expect(await trigger({ target_repo })).toMatchObject({
@@ -92,7 +92,7 @@ describe('trigger_backup_run', () => {
     }
   });
 
-  it('waits for a call that has not committed yet, and returns its request', async () => {
+  it('waits for an uncommitted call and returns its request', async () => {
     const other = await connect(source.database.url);
     await other.query('BEGIN');
     await other.query(
@@ -108,7 +108,7 @@ describe('trigger_backup_run', () => {
   });
 
   it.each(['local/Odd Näme.git-ish (1)', 'local/ÖL', 'host:8443/a b/c', '日本/語'])(
-    'takes the tracked name %j, whatever is in it',
+    'accepts the tracked name %j, whatever it contains',
     async (name) => {
       await track(name);
       expect(await trigger({ target_repo: name })).toMatchObject({
@@ -127,19 +127,19 @@ describe('trigger_backup_run', () => {
     ['owner/..', 'no repository "owner/.." is tracked'],
     ["owner/n'; DROP TABLE backup_runs", 'is tracked; list_tracked_repositories'],
     ['', 'target_repo: must not be empty'],
-  ])('refuses the target %j', async (target_repo, message) => {
+  ])('rejects the target %j', async (target_repo, message) => {
     expect(await faultOf(source.deps, 'trigger_backup_run', { target_repo })).toContain(message);
     expect(await rows()).toEqual([]);
   });
 
-  it("refuses a target that is not tracked, though another writer's request for it waits", async () => {
+  it("rejects a target that is not tracked, even if another program's request for it is pending", async () => {
     await insert(source.db, 'backup_run_requests', { target_repo: 'owner/gone' });
     expect(await faultOf(source.deps, 'trigger_backup_run', { target_repo: 'owner/gone' })).toMatch(
       /^no repository "owner\/gone" is tracked/,
     );
   });
 
-  it('says what to do if nothing is tracked, and queues a run of all', async () => {
+  it('says what to do if nothing is tracked, and still queues a run of all repositories', async () => {
     await empty(source.db);
     expect(await faultOf(source.deps, 'trigger_backup_run', { target_repo: 'owner/a' })).toBe(
       'no repository is tracked yet: back one up first with `npm run worker -- run`, or leave target_repo out',
@@ -147,7 +147,7 @@ describe('trigger_backup_run', () => {
     expect(await trigger()).toMatchObject({ target_repo: null, already_queued: false });
   });
 
-  it('accepts a reason of 500 characters, and refuses a longer one and NUL', async () => {
+  it('accepts a reason of 500 characters, and rejects a longer one and NUL', async () => {
     await trigger({ reason: 'x'.repeat(500) });
     expect(await faultOf(source.deps, 'trigger_backup_run', { reason: 'x'.repeat(501) })).toMatch(
       /reason: .*500/,

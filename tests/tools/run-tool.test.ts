@@ -43,7 +43,7 @@ describe('runTool', () => {
     [{ n: 1, more: 2 }, 'unknown: "more"'],
     [[], 'must be an object'],
     [{ n: 1, ['k'.repeat(10_000)]: 1 }, 'unknown: "kkk'],
-  ])('refuses invalid arguments with a short text', async (given, fault) => {
+  ])('rejects invalid arguments with a short message', async (given, fault) => {
     const { outcome } = await run(() => ({ twice: 0 }), given);
     if (outcome.ok) throw new Error('it was taken');
     expect(outcome.message).toMatch(/^invalid arguments: /);
@@ -91,7 +91,7 @@ describe('runTool', () => {
     expect(outcome).toMatchObject({ ok: false });
   });
 
-  it('says that a call was canceled, before it started and while it ran', async () => {
+  it('reports that a call was canceled, before it started or while it ran', async () => {
     const canceled = { ok: false, message: 'a_tool was canceled' };
     expect((await run(() => ({ twice: 1 }), { n: 1 }, AbortSignal.abort())).outcome).toEqual(
       canceled,
@@ -108,7 +108,7 @@ describe('runTool', () => {
     expect(outcome).toEqual(canceled);
   });
 
-  it('logs one record with name, duration and outcome, and no arguments', async () => {
+  it('logs one record with name, duration and outcome, but no arguments', async () => {
     const { logged } = await run(
       ({ n }) => {
         deps.clock.advance(250);
@@ -132,7 +132,7 @@ describe('runTool', () => {
   });
 });
 
-describe('an argument that is null', () => {
+describe('a null argument', () => {
   const take = async (given: unknown) => {
     const tool = readTool({
       name: 'a_tool',
@@ -153,7 +153,7 @@ describe('an argument that is null', () => {
     });
   };
 
-  it('is the same as omitting an optional one', async () => {
+  it('is treated as omitted if it is optional', async () => {
     expect(await take({ needed: 'a', limit: null, level: null, page: null })).toEqual({
       ok: true,
       output: { given: { needed: 'a', limit: 5 } },
@@ -166,7 +166,7 @@ describe('an argument that is null', () => {
     [{ needed: 'a', constructor: null }, 'constructor'],
     [null, 'needed: '],
     [[null], 'must be an object'],
-  ])('is refused for a required one: %j', async (given, message) => {
+  ])('is rejected if it is required or unknown: %j', async (given, message) => {
     expect(await take(given)).toMatchObject({
       ok: false,
       message: expect.stringContaining(message),

@@ -28,7 +28,7 @@ beforeAll(async () => {
 const search = (given: object) => answerOf(deps, 'search_backup_knowledge', given);
 
 describe('search_backup_knowledge', () => {
-  it('finds logs, errors of backups, fixes and chat investigations', async () => {
+  it('finds logs, backup errors, fixes and chat investigations', async () => {
     const answer = await search({ query: 'econnreset' });
     const results = answer.results as { source_type: string; content: string }[];
     expect(results.map(({ source_type }) => source_type).sort()).toEqual([
@@ -41,11 +41,11 @@ describe('search_backup_knowledge', () => {
     expect(answer.returned).toBe(4);
   });
 
-  it('returns at most as many as asked for', async () => {
+  it('returns at most as many results as requested', async () => {
     expect(await search({ query: 'ECONNRESET', limit: '1' })).toMatchObject({ returned: 1 });
   });
 
-  it('says that vectors were not used, and why', async () => {
+  it('reports that vectors were not used, and why', async () => {
     expect(await search({ query: 'nothing of the kind' })).toEqual({
       results: [],
       returned: 0,
@@ -55,13 +55,13 @@ describe('search_backup_knowledge', () => {
   });
 
   it.each(["' OR 1=1 --", '"unclosed', '& | !', '\ud800', 'x'.repeat(1_000)])(
-    'takes any text: %j',
+    'accepts any text: %j',
     async (query) => {
       expect(await search({ query })).toMatchObject({ returned: 0 });
     },
   );
 
-  it.each([' ', 'x'.repeat(1_001), 'a\0b'])('refuses an invalid query', async (query) => {
+  it.each([' ', 'x'.repeat(1_001), 'a\0b'])('rejects an invalid query (%#)', async (query) => {
     expect(await faultOf(deps, 'search_backup_knowledge', { query })).toMatch(/^invalid arg/);
   });
 });

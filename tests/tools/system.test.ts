@@ -79,7 +79,7 @@ describe('get_system_health', () => {
     expect(await health(slow)).toMatchObject({ database: { latency_ms: 42 } });
   });
 
-  it('is DEGRADED when the archive storage does not answer', async () => {
+  it('is DEGRADED when the archive storage cannot be read', async () => {
     const missing = join(tmpdir(), 'there-is-no-such-folder');
     expect(await health(database.db, missing)).toMatchObject({
       storage: { archive_path: missing, total_disk_bytes: null, available_disk_bytes: null },
@@ -101,7 +101,7 @@ describe('get_system_health', () => {
     });
   });
 
-  it('is DEGRADED, and asks nobody, if no address of the service API is known', async () => {
+  it('is DEGRADED without asking anybody if no address of the service API is known', async () => {
     expect(await health(database.db, tmpdir(), null)).toMatchObject({
       backend_api: { status: 'unreachable', url: '' },
       status: 'DEGRADED',
@@ -109,7 +109,7 @@ describe('get_system_health', () => {
     });
   });
 
-  it('fits into an answer of the chat, however much is open, and says what is left out', async () => {
+  it('fits the budget of the chat however many incidents are open, and says what is left out', async () => {
     await sql(
       database.db,
       `WITH opened AS (
