@@ -26,7 +26,7 @@ const newName = z
 const knownName = z
   .string()
   .max(100)
-  .regex(/^[^\0]*$/, 'must have no NUL')
+  .regex(/^[^\0]*$/, 'must not contain NUL')
   .meta({ description: 'Name of a channel.' });
 
 const channel = z
@@ -38,9 +38,12 @@ const channel = z
       .enum(['variable', 'page'])
       .meta({ description: 'Whether it is set by ALERT_CHANNELS or was added here.' }),
     fault: z.string().nullable().meta({
-      description: 'Why nothing can be sent through it, as far as is known; null otherwise.',
+      description: 'Why nothing can be sent through it, if known; otherwise null.',
     }),
-    created_by: z.string().nullable().meta({ description: 'Null for one of ALERT_CHANNELS.' }),
+    created_by: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null for a channel of ALERT_CHANNELS.' }),
     created_at: z.iso.datetime().nullable(),
   })
   .meta({ id: 'AlertChannel' });
@@ -56,13 +59,16 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'get',
       path: '/alert-channels',
-      summary: 'List the channels of alerts without their addresses, as AUTH_USERNAME',
+      summary: 'List the alert channels without their addresses, as AUTH_USERNAME',
       responses: {
         200: wrapped(
           'The channels.',
           z.object({
             may_add: z.boolean(),
-            why_not: z.string().nullable().meta({ description: 'Why none can be added here.' }),
+            why_not: z
+              .string()
+              .nullable()
+              .meta({ description: 'Why no channel can be added here; null if one can.' }),
             channels: z.array(channel),
           }),
         ),
@@ -85,7 +91,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/alert-channels',
-      summary: 'Add a channel of alerts, as AUTH_USERNAME',
+      summary: 'Add an alert channel, as AUTH_USERNAME',
       description: 'The address is stored encrypted and never returned.',
       body: {
         encoding: 'json',
@@ -120,13 +126,13 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'delete',
       path: '/alert-channels/:name',
-      summary: 'Remove a channel of alerts that was added here, as AUTH_USERNAME',
+      summary: 'Remove an alert channel that was added here, as AUTH_USERNAME',
       params: z.object({ name: knownName }),
       responses: {
         200: wrapped('The removed channel.', named),
         403: notOwner,
         404: unknown,
-        409: refused('It is one of ALERT_CHANNELS.'),
+        409: refused('The channel is set by ALERT_CHANNELS.'),
       },
     },
     async ({ params: { name } }, deps: ObservatoryDeps, c) => {
@@ -146,8 +152,8 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/alert-channels/:name/test',
-      summary: 'Send a test message through a channel of alerts, as AUTH_USERNAME',
-      description: 'The answer of a service is shown only if it is a public one, such as Slack.',
+      summary: 'Send a test message through an alert channel, as AUTH_USERNAME',
+      description: 'What a service answers is shown only if it is a public one, such as Slack.',
       params: z.object({ name: knownName }),
       responses: {
         200: wrapped(
@@ -155,7 +161,10 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           z.object({
             name: z.string(),
             sent: z.boolean(),
-            reason: z.string().nullable().meta({ description: 'Why it was not; null if it was.' }),
+            reason: z
+              .string()
+              .nullable()
+              .meta({ description: 'Why it was not sent; null if it was.' }),
           }),
         ),
         403: notOwner,
@@ -168,7 +177,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       const channel = await findChannel(deps, name);
       const reason = await tryChannel(channel, { clock, publicUrl: config.PUBLIC_URL });
       if (reason !== null) deps.log.warn('a test message was not sent', { channel: name, reason });
-      return sendData(c, 'Tried the channel', { name, sent: reason === null, reason });
+      return sendData(c, 'Tested the channel', { name, sent: reason === null, reason });
     },
   ),
 ];

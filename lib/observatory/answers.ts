@@ -42,7 +42,7 @@ export function sendData(
   return c.json({ success: true, message, data }, status);
 }
 
-/** The same with data that Postgres returned as JSON text. */
+/** Like `sendData`, for data that Postgres returned as JSON text. */
 export function sendJsonData(
   c: Context,
   message: string,

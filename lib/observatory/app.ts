@@ -33,9 +33,9 @@ export interface ObservatoryAppOptions extends SurfaceOptions {
   loginCodes?: LoginCodes | null | undefined;
   /** Whether the MCP server of this installation has a token. Default: false. */
   hasMcpToken?: boolean | undefined;
-  /** Says why the archives cannot be read here; null if they can. Default: they are not here. */
+  /** Explains why the archives cannot be read here; null if they can. Default: they are not on this server. */
   explainMissingArchives?: (() => Promise<string | null>) | undefined;
-  /** What checking a password costs. Default: PASSWORD_COST. */
+  /** The cost of checking a password. Default: PASSWORD_COST. */
   passwordCost?: PasswordCost | undefined;
 }
 
@@ -86,7 +86,7 @@ export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>
   mountEndpoints(app, readyEndpoints, buildObservatoryDeps(deps, {}));
 }
 
-const askNobody: AskServiceApi = async () => {
+const noServiceApi: AskServiceApi = async () => {
   throw new Error('BACKEND_URL is not set');
 };
 
@@ -95,7 +95,7 @@ const explainNoArchives = async () => 'the archives are not on this server';
 function buildObservatoryDeps(
   deps: Deps<ObservatoryConfig>,
   {
-    askServiceApi = askNobody,
+    askServiceApi = noServiceApi,
     stopping = null,
     loginCodes = null,
     hasMcpToken = false,
@@ -124,7 +124,7 @@ function buildObservatoryDeps(
   };
 }
 
-/** Keeps its prefix, because the service API has its own /ready. */
+/** The only path that keeps its prefix, because the service API has its own /ready. */
 const READY_PATH = `${PREFIX}/ready`;
 
 /** The path of a request without the prefix. */

@@ -83,7 +83,7 @@ export const configEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       tag: 'Installation',
       access: 'user',
       summary: 'Read which features are on, and why the others are off',
-      description: 'Judged by the configuration alone: no other service is asked.',
+      description: 'Depends on the configuration alone: no other service is asked.',
       responses: { 200: wrapped('The installation.', installation) },
     },
     async (_input, deps: ObservatoryDeps, c) => {

@@ -5,7 +5,7 @@ import { parseAddress } from '../http/network.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 
 /**
- * Checks a password by `verify`, and counts it as a failed login of the client's address if that returns null.
+ * Checks a password with `verify`, and counts a null result as a failed login from the client's address.
  * Throws LOGIN_LOCKED when the address has failed too often.
  */
 export async function countAttempt<Value>(

@@ -41,7 +41,7 @@ interface LockoutLimits {
 
 /** The process keeps at least this many of the latest addresses, and at most twice as many. */
 const MAX_ADDRESSES = 20_000;
-/** Attempts that may wait for others of their address. More are refused. */
+/** Attempts that may wait for earlier ones from their address. Further ones are refused. */
 const MAX_WAITING = 1_000;
 
 /** Counts in Redis, or in the process if Redis is not configured or does not answer. */

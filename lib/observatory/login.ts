@@ -37,7 +37,7 @@ const session = z
 
 const loginCode = z
   .object({ code: z.string().min(1).max(256) })
-  .meta({ id: 'LoginCode', description: 'The code of a login link. It is good once.' });
+  .meta({ id: 'LoginCode', description: 'The code of a login link, which works once.' });
 
 const refusals = {
   429: refused('Too many failures (LOGIN_LOCKED) or requests. Retry-After says how long to wait.'),
@@ -74,9 +74,10 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       method: 'post',
       path: '/auth/session',
       access: 'public',
-      summary: 'Log in a browser: a user name and a password, or a login code, for a cookie',
+      summary:
+        'Log a browser in, with a user name and password or with a login code, and set a cookie',
       description:
-        'The cookie holds an access token that no script can read: `__Host-backup-observatory` over https, `backup-observatory` over plain http. Wrong passwords are counted as those of /auth/login.',
+        'The cookie holds an access token that no script can read: `__Host-backup-observatory` over https, `backup-observatory` over plain http. Wrong passwords count like those of /auth/login.',
       body: {
         encoding: 'json',
         schema: z.union([credentials, loginCode]),
@@ -84,12 +85,12 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
       responses: {
         200: wrapped('The session.', session),
-        401: refused('Wrong user name or password, or a code that is no longer good.'),
+        401: refused('Wrong user name or password, or a code that was used or has expired.'),
         ...refusals,
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
-      // Guessing a code is hopeless, so failures are not counted: any page can open a link with a wrong one.
+      // Failures are not counted: a code cannot be guessed, and any page can open a link with a wrong one.
       const subject =
         'code' in body
           ? redeemCode(deps, body)
@@ -104,8 +105,8 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       method: 'delete',
       path: '/auth/session',
       access: 'user',
-      summary: 'Log out a browser: its cookie and token are no longer valid',
-      responses: { 200: wrapped('It is logged out.', z.object({})) },
+      summary: 'Log a browser out: its cookie and token are no longer valid',
+      responses: { 200: wrapped('The browser is logged out.', z.object({})) },
     },
     async (_input, { db }: ObservatoryDeps, c) => {
       const current = c.get('browserSession');
@@ -130,7 +131,7 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** Logs a user in by `verify`. Throws UNAUTHORIZED when that returns null. */
+/** Logs a user in with `verify`. Throws UNAUTHORIZED when that returns null. */
 async function logIn(
   c: Context<HttpEnv>,
   deps: ObservatoryDeps,

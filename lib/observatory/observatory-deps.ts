@@ -12,7 +12,7 @@ import type { AskServiceApi, ReadinessFaults } from './readiness.ts';
 /** The dependencies of the endpoints of the observatory. */
 export interface ObservatoryDeps extends Deps<ObservatoryConfig> {
   users: UserCheck;
-  /** Null where none is ever issued. */
+  /** Null where no codes are issued. */
   loginCodes: LoginCodes | null;
   lockout: LoginLockout;
   passwords: Passwords;

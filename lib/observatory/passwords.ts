@@ -15,7 +15,7 @@ import { findPasswordHash, replacePasswordHash } from '../users/users.ts';
 
 /** Passwords that are checked or hashed at the same time. Each takes 32 MiB, and a core for about 300 ms. */
 const MAX_AT_ONCE = 2;
-/** Passwords that may wait. More are refused. */
+/** Passwords that may wait. Further ones are refused. */
 const MAX_WAITING = 64;
 
 /** A login with the right password. */
@@ -30,7 +30,7 @@ export interface VerifiedLogin {
  */
 export type CheckPassword = (username: string, password: string) => Promise<VerifiedLogin | null>;
 
-/** Work on passwords that takes memory and time, of which little runs at once. */
+/** Checks and hashes passwords, a few at a time, because that takes memory and time. */
 export interface Passwords {
   check: CheckPassword;
   /** Throws SERVICE_UNAVAILABLE if too many wait. */
@@ -38,7 +38,7 @@ export interface Passwords {
 }
 
 /**
- * Creates them. For a check every name takes one query and one scrypt, whether it is unknown, stored or
+ * Checking any name takes one query and one scrypt, whether it is unknown, stored or
  * AUTH_USERNAME, so that the time reveals nothing. After a login, a hash with outdated parameters is replaced.
  */
 export function createPasswords(

@@ -69,7 +69,7 @@ export const readyEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** Which required variable is missing, or half of which pair; null if none is. */
+/** Names the required variable, or the half of a pair, that is missing; null if none is. */
 function findMissing(config: ObservatoryConfig): string | null {
   const { JWT_SECRET, AUTH_USERNAME, AUTH_PASSWORD } = config;
   if (JWT_SECRET === undefined) return 'JWT_SECRET is not set';

@@ -45,8 +45,7 @@ const message = z
     }),
     tool_calls: z.array(z.looseObject({})).meta({ description: 'The tools that an answer used.' }),
     sources: z.array(chatSource).meta({
-      description:
-        'What the search found for the question of an answer; its `info` event had them.',
+      description: 'What the search found for the question, as sent in the `info` event.',
     }),
   })
   .meta({ id: 'ChatMessage' });
@@ -200,7 +199,7 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** Stored sources, with their fields in order. Other programs write that table too, so anything else is left out. */
+/** Reads stored sources. Other programs write that table, too, so anything else in it is left out. */
 function readSources(stored: unknown): ChatSource[] {
   const list: unknown[] = Array.isArray(stored) ? stored : [];
   return list.flatMap((it) => chatSource.safeParse(it).data ?? []);

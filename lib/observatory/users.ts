@@ -27,11 +27,11 @@ const newName = z
   .string()
   .regex(USERNAME, 'must have 1 to 64 letters, digits or . _ @ + -')
   .meta({ example: 'grace' });
-/** A user may have been stored by another program. Postgres cannot store NUL. */
+/** Less strict, because other programs may have stored users. Postgres cannot store NUL. */
 const knownName = z
   .string()
   .max(256)
-  .regex(/^[^\0]*$/, 'must have no NUL')
+  .regex(/^[^\0]*$/, 'must not contain NUL')
   .meta({ description: 'Name of a user.' });
 
 const user = z
@@ -135,7 +135,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'put',
       path: '/users/:name/password',
-      summary: 'Change your password, or as AUTH_USERNAME that of another user',
+      summary: "Change your password or, as AUTH_USERNAME, another user's",
       description:
         'All tokens of the user are no longer valid. A browser that changes its own user’s password gets a new cookie. A wrong current password counts as a failed login.',
       params: z.object({ name: knownName }),
@@ -145,7 +145,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           .object({
             password: newPassword,
             current_password: z.string().min(1).max(1024).optional().meta({
-              description: 'Required for your own.',
+              description: 'Required for your own password.',
               format: 'password',
             }),
           })
@@ -173,7 +173,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       const hash = await deps.passwords.hash(body.password);
       await changePassword(deps.db, name, hash);
       note(c, deps, 'a password was changed', name);
-      // Its own cookie ended with the old password.
+      // The browser's cookie ended with the old password.
       if (isOwn && c.get('hasSessionCookie')) {
         await startSession(c, deps, { username: name, credential: fingerprintHash(hash) });
       }

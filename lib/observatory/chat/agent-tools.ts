@@ -49,7 +49,7 @@ export function needsPerson(name: string): boolean {
   return confirmed.has(name);
 }
 
-/** Explains why such a tool was not run, and where a person can be asked. */
+/** Explains why a tool that needs approval was not run, and where a person can be asked. */
 export function explainConfirmation(name: string): string {
   const where = agentTools.some((tool) => tool.name === name)
     ? 'ask for it in the streaming chat, POST /chat/stream'

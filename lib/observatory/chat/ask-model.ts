@@ -80,7 +80,7 @@ export async function askModel(
   return answer;
 }
 
-/** It is too late to fail over. A user's own key that is refused now is still marked as invalid. */
+/** Explains a failure that comes too late to fail over. A user's own refused key is still marked as invalid. */
 async function explainLate(failure: GatewayFailure, keys: KeyRing): Promise<unknown> {
   if (keys.source === 'server' || failure.outcome !== 401) return translateFailure(failure);
   return keys.use(() => Promise.reject(failure)).catch((error: unknown) => error);
@@ -159,5 +159,5 @@ function asGatewayFailure(error: unknown, key: string): GatewayFailure {
   if (InvalidResponseDataError.isInstance(error) && error.data === undefined) {
     return new GatewayFailure('unreachable', 'the stream ended early', { cause: error });
   }
-  return embeddedFailure({ error }, key) ?? malformed('an event has another shape', error);
+  return embeddedFailure({ error }, key) ?? malformed('an event has an unexpected shape', error);
 }

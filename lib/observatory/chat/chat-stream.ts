@@ -38,7 +38,7 @@ export class ChatStream {
     return this.#gone.signal;
   }
 
-  /** Resolves when there is room for more, or when the signal aborts. Drops events once the client is gone. */
+  /** Resolves when there is room for more, or when the signal aborts. Drops events once the client has disconnected. */
   async send(event: ChatEvent, signal: AbortSignal): Promise<void> {
     const controller = this.#controller;
     if (controller === null) return;

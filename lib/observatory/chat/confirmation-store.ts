@@ -25,7 +25,7 @@ export interface ConfirmationClaim extends Pick<NewConfirmation, 'id' | 'tool' |
 export type ConfirmationState = 'pending' | 'approved' | 'rejected' | 'expired';
 
 /**
- * Stores confirmations. Each method is one atomic step. A pending confirmation that is due is expired for
+ * Stores confirmations. Each method is one atomic step. A pending confirmation counts as expired after its time, for
  * every caller. Methods reject when the store does not answer.
  */
 export interface ConfirmationStore {
@@ -103,14 +103,14 @@ function storeInProcess(clock: Clock): ConfirmationStore {
   };
 }
 
-/** ARGV: user, tool, hash, time of expiry, how many milliseconds to keep the confirmation. */
+/** ARGV: user, tool, hash, expiry time, milliseconds to keep the confirmation. */
 const addScript = `
 redis.call('HSET', KEYS[1], 'user', ARGV[1], 'tool', ARGV[2], 'hash', ARGV[3], 'expires', ARGV[4],
   'state', 'pending')
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return 'added'`;
 
-/** Sets the variable `state`, and expires a confirmation that is due. ARGV[1]: the current time. */
+/** Sets the variable `state`, and expires a pending confirmation after its time. ARGV[1]: the current time. */
 const readState = `
 local state = redis.call('HGET', KEYS[1], 'state')
 if state == 'pending' and tonumber(ARGV[1]) >= tonumber(redis.call('HGET', KEYS[1], 'expires')) then

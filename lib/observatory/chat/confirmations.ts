@@ -69,7 +69,7 @@ export async function askPerson(deps: AskingDeps, call: AskedCall): Promise<Deci
     // Decided since the last poll, and confirmed to the person who decided.
     if (state !== 'pending') return state;
   } catch (error) {
-    // It expires by itself.
+    // It will expire by itself.
     log.error('a confirmation could not be expired', { confirm_id: id, error });
   }
   return 'expired';

@@ -42,7 +42,7 @@ const refusedBefore = {
   403: refused('The gateway refused your own key (GATEWAY_KEY_INVALID).'),
   404: refused('The session is not yours.'),
   503: refused(
-    'GATEWAY_NOT_CONFIGURED, MODEL_REGISTRY_UNAVAILABLE, CREDENTIAL_STORAGE_UNAVAILABLE, or the database is away.',
+    'GATEWAY_NOT_CONFIGURED, MODEL_REGISTRY_UNAVAILABLE, CREDENTIAL_STORAGE_UNAVAILABLE, or the database is down.',
   ),
 };
 const answers = {
@@ -162,7 +162,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           }),
         ),
         403: refused('The tool needs a person’s approval (CONFIRMATION_REQUIRED).'),
-        404: refused('There is no tool of this name.'),
+        404: refused('There is no tool with this name.'),
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
@@ -187,7 +187,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** Makes a turn that survives its client one that its user can find; null if it does not. */
+/** Registers a turn that survives its client, so that its user can find it; null for any other turn. */
 async function followTurn(
   { survives_disconnect, session_id }: z.output<typeof streamedQuestion>,
   { chat }: ObservatoryDeps,
@@ -198,7 +198,7 @@ async function followTurn(
   return chat.runningTurns.begin({ username, sessionId: session_id, requestId });
 }
 
-/** Runs a turn without events and without anybody to ask, for POST and GET /chat. */
+/** Runs a turn for POST and GET /chat: without events, and without a person to ask. */
 async function answer(
   question: z.output<typeof chatQuestion>,
   deps: ObservatoryDeps,

@@ -56,7 +56,7 @@ export const toolExecution = z
   .object({ tool_call_id: z.string(), name: z.string(), args: toolArguments, ...outcome })
   .meta({ id: 'ChatToolCall' });
 
-/** What a person is asked to approve. */
+/** The question whether a call may run. */
 const question = {
   confirm_id: z.guid(),
   name: z.string(),
@@ -65,7 +65,7 @@ const question = {
   expires_at: time.meta({ description: 'No decision is accepted after it.' }),
 };
 
-/** A turn that goes on without its client. */
+/** A turn that continues without its client. */
 export const runningTurn = z
   .object({
     request_id: z.string(),

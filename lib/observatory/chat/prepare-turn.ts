@@ -8,10 +8,10 @@ import type { ObservatoryDeps } from '../observatory-deps.ts';
 import type { Turn, TurnDeps, TurnOutcome } from './turn.ts';
 import { limitTurn, type TurnLimits } from './turn-limits.ts';
 
-/** A question to the chat. */
-/** The longest question, in characters. */
+/** Maximum characters of a question. */
 export const MAX_QUESTION_CHARS = 10_000;
 
+/** A question to the chat. */
 export const chatQuestion = z.object({
   session_id: uuid.nullish().meta({
     description:
@@ -31,7 +31,7 @@ export const streamedQuestion = chatQuestion
   .extend({
     survives_disconnect: z.boolean().default(false).meta({
       description:
-        'Whether the turn goes on when you disconnect, instead of being ended. Its answer is then among the messages of the session; GET /chat/turns shows it while it runs.',
+        'Whether the turn continues when you disconnect, instead of being ended. Its answer is then among the messages of the session; GET /chat/turns shows it while it runs.',
     }),
   })
   .refine(({ survives_disconnect, session_id }) => !survives_disconnect || session_id, {

@@ -9,7 +9,7 @@ import { runningTurn } from './events.ts';
 
 const common = { ...observatoryRoute, tag: 'Chat', access: 'user' } as const;
 
-/** What a user can do about a turn that runs: find it, stop it, decide what it asks. */
+/** The endpoints for running turns: list them, stop one, decide what one asks. */
 export const runningTurnEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   endpoint(
     {
@@ -18,7 +18,7 @@ export const runningTurnEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: '/chat/turns',
       summary: 'List your running turns of a session that survive a disconnect',
       description:
-        'Each with what it is waiting for you to approve. Empty when none runs: the answers are then among the messages of the session.',
+        'Each contains the call that it waits for you to approve. Empty when none is running: the answers are then among the messages of the session.',
       idFields: ['session_id'],
       query: z.object({ session_id: uuid }),
       responses: {

@@ -5,25 +5,25 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { type ChatEvent, type RunningTurn, runningTurn } from './events.ts';
 
-/** A turn that goes on without its client. */
+/** A turn that continues without its client. */
 export interface NewRunningTurn {
   username: string;
   sessionId: string;
   requestId: string;
 }
 
-/** How a turn reports its progress. Never throws: the turn goes on even if its store does not answer. */
+/** How a turn reports its progress. Never throws: the turn continues even if the store does not answer. */
 export interface FollowedTurn {
   /** Aborts when its user stops it. */
   stopped: AbortSignal;
-  /** Shows the confirmation that it waits for, until it waits no longer. */
+  /** Keeps the confirmation that the turn waits for up to date. */
   note(event: ChatEvent): Promise<void>;
   end(): Promise<void>;
 }
 
 /**
- * The turns that go on without their clients, for their users to find again and to stop. In Redis, so that any
- * instance can be asked, or without it in the process.
+ * Turns that continue without their clients, so that their users can find and stop them. Kept in Redis, so that any
+ * instance can be asked; without Redis, in the process.
  */
 export interface RunningTurns {
   /** Throws RATE_LIMITED for more than MAX_TURNS of a user. */
@@ -38,7 +38,7 @@ interface TurnsDeps {
   redis: Redis | null;
   clock: Clock;
   log: Log;
-  /** When a turn has ended at the latest. */
+  /** The maximum duration of a turn. */
   deadlineMs: number;
 }
 
@@ -106,7 +106,7 @@ export function createRunningTurns(deps: TurnsDeps): RunningTurns {
   };
 }
 
-/** What a turn waits for after an event. */
+/** The confirmation that a turn waits for after an event; null if it waits for none. */
 function readConfirmation(event: ChatEvent): RunningTurn['confirmation'] {
   if (event.type !== 'confirm_required') return null;
   const { type: _, ...confirmation } = event;

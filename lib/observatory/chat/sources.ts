@@ -8,7 +8,7 @@ import type { ChatSource } from './events.ts';
 const MAX_SOURCES = 5;
 const MAX_QUERY_CHARS = 1_000;
 const MAX_SNIPPET_CHARS = 600;
-/** Of a title, and of each text of the metadata: names of repositories can be of any length. */
+/** Maximum characters of a title and of each metadata text: repository names can have any length. */
 const MAX_NAME_CHARS = 300;
 
 const titles: Record<ChatSource['source_type'], string> = {

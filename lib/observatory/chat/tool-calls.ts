@@ -46,7 +46,7 @@ const refusals: Record<Exclude<Decision, 'approved'>, string> = {
 const CANNOT_ASK =
   'Not run: this chat cannot ask a person for approval. Tell the user to ask again in the streaming chat, POST /chat/stream.';
 
-/** A finished call. `forModel` is what the model reads of it: what others wrote is fenced. */
+/** A finished call. `forModel` is the text for the model, in which foreign text is fenced. */
 export interface FinishedCall {
   execution: ToolExecution;
   forModel: string;
@@ -181,7 +181,7 @@ function readReport(
 
 /**
  * Reads the model's arguments. Anything but an object is a fault: running the tool without arguments would do
- * something else than what was asked. Missing arguments are an empty object.
+ * something other than what was asked. Missing arguments are an empty object.
  */
 function readArguments(sent: unknown): { args: ToolArguments; fault: string | null } {
   if (sent === null || sent === undefined) return { args: {}, fault: null };

@@ -20,7 +20,7 @@ interface WatchedEvents {
   stopped: AbortSignal | null;
 }
 
-/** Watches for the deadline, for the client to disconnect, for its user and for the process to end. */
+/** Ends a turn at the deadline, when the client disconnects, when its user stops it or when the process ends. */
 export function limitTurn({
   clock,
   deadlineMs,

@@ -40,7 +40,7 @@ export interface TurnOutcome {
   failure: AppError | null;
 }
 
-/** How often the model is asked in one turn. The last time it may not call tools. */
+/** Maximum requests to the model in one turn. In the last one it may not call tools. */
 const MAX_ITERATIONS = 12;
 /** Further tool calls in one answer of the model are ignored. */
 const MAX_CALLS_AT_ONCE = 12;

@@ -123,7 +123,7 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: SEND_PATH,
-      summary: 'Mail one of your reports, also again',
+      summary: 'Mail one of your reports, even repeatedly',
       description:
         'The mail service delivers the same report to the same recipients only once in 24 hours. With REPORTS_ACCEPT_INTERNAL=true the MCP server may also send {subject, content_markdown} with X-Internal-Secret; that report goes to everybody in SMTP_TO.',
       idFields: ['report_id'],

@@ -80,7 +80,7 @@ function describeProofs({ proofs, repositories }: SummaryFacts): string {
   return `Proven restorable within ${PROOF_DAYS} days: ${proven} of ${repositories} (never: ${never}, restore drill failed: ${failing})`;
 }
 
-/** Those that need a proof most, and how many more there are. */
+/** Lists the repositories that need a proof most, and says how many others there are. */
 function describeEachProof({ proofs: { most_needed: shown }, repositories }: SummaryFacts) {
   const rows = shown.map((proof) => [quote(proof.full_name), describeProof(proof)]);
   const more = repositories - shown.length;

@@ -97,7 +97,7 @@ export async function sendMail(deps: MailDeps, mail: Mail): Promise<Delivery> {
   }
 }
 
-/** The same for a report and its recipients in any order. A new sender makes it another mail. */
+/** The same for a report and its recipients in any order. With another sender it is another mail. */
 function idempotencyKeyOf(from: string, { id, recipients }: Mail): string {
   const digest = createHash('sha256').update(JSON.stringify([from, recipients.toSorted()]));
   return `report-${id}-${digest.digest('hex').slice(0, 32)}`;
