@@ -90,7 +90,7 @@ export function createGatewayClient(transport: GatewayTransport): GatewayClient 
           indexes.size < results.length ||
           results.some(({ index }) => index >= documents.length)
         ) {
-          throw malformed('the ranking names documents that were not sent, or one twice');
+          throw malformed('the ranking names a document that was not sent, or one twice');
         }
         return results.sort((a, b) => b.relevance_score - a.relevance_score).slice(0, topN);
       });
@@ -110,7 +110,7 @@ function orderVectors(
   const isComplete = data.length === count && vectors.length === count;
   // `keys` skips holes, which a duplicate index leaves.
   if (!isComplete || Object.keys(vectors).length !== count) {
-    throw malformed('the embeddings do not belong to the texts');
+    throw malformed('the embeddings do not match the texts');
   }
   if (vectors.some(({ length }) => length !== vectors[0]?.length)) {
     throw malformed('the embeddings have different dimensions');
@@ -120,6 +120,6 @@ function orderVectors(
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw malformed('the answer has another shape', parsed.error);
+  if (!parsed.success) throw malformed('the answer has an unexpected shape', parsed.error);
   return parsed.data;
 }

@@ -15,7 +15,7 @@ export interface Gateway {
   registry: ModelRegistry;
 }
 
-/** Builds the parts of one process. `builtIn` are the embedding models that need no gateway. */
+/** Builds the parts of one process. `builtIn` lists the embedding models that need no gateway. */
 export function createGateway(
   deps: Deps<GatewayConfig>,
   builtIn: readonly EmbeddingModel[],

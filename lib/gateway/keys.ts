@@ -86,6 +86,6 @@ function explainRefusals(refusals: readonly GatewayFailure[]): AppError {
 export function notConfigured(): AppError {
   return new AppError(
     'GATEWAY_NOT_CONFIGURED',
-    'no key for the model gateway: connect one, or let the operator set GATEWAY_API_KEYS',
+    'no key for the model gateway: connect one, or ask the operator to set GATEWAY_API_KEYS',
   );
 }

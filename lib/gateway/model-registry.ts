@@ -81,7 +81,7 @@ export function createModelRegistry(deps: RegistryDeps): ModelRegistry {
     try {
       return await withDimensions(model, keys);
     } catch (error) {
-      warn('an embedding model is not listed: its dimensions could not be learnt', { error });
+      warn('an embedding model is not listed: its dimensions could not be found', { error });
       return null;
     }
   }
@@ -99,7 +99,7 @@ export function createModelRegistry(deps: RegistryDeps): ModelRegistry {
   return {
     async listEmbeddingModels(keys) {
       const found = await readList().catch((error: unknown) => {
-        warn('the built-in embedding models alone are listed', { error });
+        warn('only the built-in embedding models are listed', { error });
         return null;
       });
       const free = found?.models.embedding.filter(({ is_free }) => is_free) ?? [];
@@ -179,7 +179,7 @@ function cacheModels(
     } catch (error) {
       if (!(error instanceof GatewayFailure || error instanceof ZodError)) throw error;
       if (kept === null) throw registryUnavailable(error);
-      warn('the model list of the gateway is stale', { error });
+      warn("the gateway's model list is stale", { error });
       kept.freshUntil = clock.now() + RETRY_MS;
       return { models: kept.models, cached: true };
     }
@@ -187,7 +187,7 @@ function cacheModels(
 }
 
 function registryUnavailable(cause: unknown): AppError {
-  const message = 'the models of the gateway cannot be listed now';
+  const message = "the gateway's models cannot be listed now";
   return new AppError('MODEL_REGISTRY_UNAVAILABLE', message, { cause });
 }
 

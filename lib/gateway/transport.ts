@@ -62,7 +62,7 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayDeps): G
 
   async function send(request: GatewayRequest, signal: AbortSignal): Promise<Response> {
     const { method, to, key, body } = request;
-    if (!isOwnAddress(to)) throw new Error('a request to an address that is not the gateway');
+    if (!isOwnAddress(to)) throw new Error("a request to an address other than the gateway's");
     const response = await fetch(to.startsWith('/') ? `${config.GATEWAY_BASE_URL}${to}` : to, {
       method,
       redirect: 'manual',

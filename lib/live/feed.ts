@@ -45,7 +45,7 @@ export interface FeedDeps {
 interface Joiner {
   receive: Receive;
   after: bigint | null;
-  /** Null once it was admitted, refused or has left, to free its closures while the client stays. */
+  /** Null once admitted, refused or left, to free its closures while the client stays. */
   waiting: { join(point: JoinPoint): void; refuse(error: unknown): void } | null;
 }
 
@@ -54,7 +54,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
   const warn = warnOccasionally({ log, clock }, 60_000);
   const position = new FeedPosition();
   const subscribers = new Set<Receive>();
-  /** Waiting for the next query, which sees everything committed before they joined. */
+  /** Subscribers waiting for the next query, which sees everything committed before they joined. */
   let joiners: Joiner[] = [];
   let isRunning = false;
   let isClosed = false;
@@ -129,7 +129,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
     joiner.waiting = null;
   }
 
-  /** Sleeps until the time has passed, somebody joins or the last one leaves. */
+  /** Sleeps until the time has passed, a subscriber joins or the last one leaves. */
   async function rest(ms: number): Promise<void> {
     if (joiners.length > 0 || !hasClients() || ms <= 0) return;
     resting = new AbortController();
@@ -184,9 +184,9 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
   };
 }
 
-/** Nobody reads this answer. Not a server error, because the client disconnected. */
+/** Not a server error, because the client disconnected. Nobody reads this answer. */
 function hasLeft(): AppError {
-  return new AppError('BAD_REQUEST', 'the client has left');
+  return new AppError('BAD_REQUEST', 'the client disconnected');
 }
 
 function unavailable(cause?: unknown): AppError {

@@ -77,7 +77,7 @@ export class LiveClients {
   #isShutDown = false;
 
   add(client: LiveClient): void {
-    // It disconnected before it was opened.
+    // The client disconnected before it was opened.
     if (client.gone.aborted) return;
     if (this.#isShutDown) client.shutDown();
     this.#clients.add(client);

@@ -38,7 +38,7 @@ interface HostedLiveApp {
 }
 
 /**
- * The same without a server. Answers 503 unless served by `createNodeServer`, which passes it the connections.
+ * The live feed without a server. Answers 503 unless served by `createNodeServer`, which passes it the connections.
  */
 export async function createHostedLiveApp(
   environment: Environment,

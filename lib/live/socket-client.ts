@@ -34,7 +34,7 @@ export class SocketClient extends LiveClient {
     void this.#live(ws);
   }
 
-  /** The client disconnected before it was opened. */
+  /** Ends a client that disconnected before it was opened. */
   abandon(): void {
     this.end();
   }

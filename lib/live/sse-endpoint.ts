@@ -25,7 +25,7 @@ function describeId(description: string) {
   };
 }
 
-/** Enough for the tabs of a person. */
+/** Enough for one person's browser tabs. */
 const MAX_STREAMS_PER_USER = 20;
 
 /** Headers of the stream. X-Accel-Buffering keeps proxies from buffering rows. */

@@ -41,7 +41,7 @@ export interface McpCommand {
 
 /**
  * Runs `npm run mcp` until its client disconnects or the process is told to end, and returns the exit code. Throws
- * ConfigError for a bad variable or transport, and for http and sse without MCP_AUTH_TOKEN.
+ * ConfigError for an invalid variable or transport, and for http and sse without MCP_AUTH_TOKEN.
  */
 export async function runMcp(command: McpCommand): Promise<number> {
   const { args, clock, stdin, stdout, stopping } = command;

@@ -33,7 +33,7 @@ export interface FollowOptions {
 
 /** Finds the installation for each tool call. */
 export interface FollowedInstallation {
-  /** Returns the current dependencies of the tools. Throws SERVICE_UNAVAILABLE for a bad variable. */
+  /** Returns the current dependencies of the tools. Throws SERVICE_UNAVAILABLE for an invalid variable. */
   loadDeps(): Promise<ToolDeps>;
   close(): Promise<void>;
 }
@@ -125,12 +125,12 @@ export function followInstallation(options: FollowOptions): FollowedInstallation
 
 const noDatabase = unavailableDatabase(new Error('this process has no database'));
 
-/** Reports a variable that became bad to the client, instead of ending the process. */
+/** Reports a variable that has become invalid to the client, instead of ending the process. */
 function explain<Value>(read: () => Value): Value {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw new AppError('SERVICE_UNAVAILABLE', `the configuration is bad: ${error.message}`);
+    throw new AppError('SERVICE_UNAVAILABLE', `the configuration is invalid: ${error.message}`);
   }
 }

@@ -27,7 +27,7 @@ export function refuseRebinding(
       );
     }
     if (c.get('isCrossSite') && c.req.header('origin') !== undefined) {
-      throw new AppError('FORBIDDEN', 'pages of other origins may not ask');
+      throw new AppError('FORBIDDEN', 'pages of other origins may not send requests');
     }
     await next();
   };

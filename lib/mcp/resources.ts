@@ -19,7 +19,7 @@ export const resources: readonly Resource[] = [
     name: 'latest backup run summary',
     title: 'Latest backup run',
     description:
-      'The latest started backup run with its linked fixes; run is null if there is none.',
+      'The backup run that started last, with its linked fixes; run is null if there is none.',
     async read({ backups }, signal) {
       const run = await backups.readLatestRun(signal);
       if (run === null) return { run };

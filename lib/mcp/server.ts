@@ -66,7 +66,7 @@ export function prepareMcpServer({
     try {
       deps = await loadDeps();
     } catch (error) {
-      // For example a bad variable, which a person has to fix.
+      // For example an invalid variable, which a person has to fix.
       if (!(error instanceof AppError) || error.code === 'INTERNAL_ERROR') throw error;
       return failure(error.message);
     }

@@ -36,7 +36,7 @@ function configuredOptions({ config, db }: Deps<McpConfig>): ToolDepsOptions {
         ? { kind: 'none' }
         : { kind: 'backend', url: BACKEND_URL },
     findServer: async () => null,
-    remedy: 'set DATABASE_URL, or for reading alone BACKEND_URL',
+    remedy: 'set DATABASE_URL, or BACKEND_URL for read-only access',
   };
 }
 

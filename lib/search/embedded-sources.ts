@@ -58,7 +58,7 @@ export const sourceKinds: Record<EmbeddedType, SourceKind> = {
   },
 };
 
-/** A record to embed, as read by `sourceOfJob`. All fields are null when the record is gone. */
+/** A record to embed, as read by `sourceOfJob`. All fields are null when the record no longer exists. */
 export interface SourceRow {
   heading: string | null;
   content: string | null;
@@ -67,7 +67,7 @@ export interface SourceRow {
   created_at: string | null;
 }
 
-/** SQL for the record of the row `job` (source_type, source_id); no row when it is gone. */
+/** SQL for the record of the row `job` (source_type, source_id); no row when it no longer exists. */
 export const sourceOfJob = searchableTypes
   .map((type) => {
     const { table, condition, content, heading, metadata } = sourceKinds[type];

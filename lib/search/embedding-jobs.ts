@@ -35,8 +35,8 @@ export interface Lease {
   now: number;
 }
 
-// Two callers never get the same job: rows that another caller is claiming are skipped, and Postgres
-// re-checks rows that changed before the lock. Reads the sources in the same statement.
+// Two callers never get the same job: the statement skips rows that another caller is claiming, and Postgres
+// re-checks rows that changed before they were locked. It also reads the sources.
 const claim: Statement = {
   name: 'claim_embedding_jobs',
   text: `WITH free AS MATERIALIZED (

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../database/database.ts';
 import type { GenerationStatus } from './generations.ts';
 
-/** The response of /embeddings/status. */
+/** The answer of /embeddings/status. */
 export interface EmbeddingStatus {
   active_generation: {
     id: number;

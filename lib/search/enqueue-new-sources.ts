@@ -83,8 +83,8 @@ const moveWatermark: Statement = {
 
 /**
  * Creates jobs in the ACTIVE generation for records added since the last call, and returns how many.
- * Transactions commit out of order of their ids, so an id is settled only when all transactions have ended
- * that were running when it was first seen. Until then, ids above the last settled one are scanned again.
+ * Transactions may commit in another order than their ids, so an id is settled only when all transactions that
+ * were running when it was first seen have ended. Until then, ids above the last settled one are scanned again.
  */
 export async function enqueueNewSources(db: Database): Promise<number> {
   let jobs = 0;

@@ -58,7 +58,7 @@ const MAX_CONTENT_LENGTH = 4_000;
 /** Longer than any search takes, even on a busy machine or a sleeping database. */
 const TIMEOUT_MS = 5_000;
 
-/** SQL for the creation time of a candidate's source; NULL when it is gone or belongs to another user. */
+/** SQL for the creation time of a candidate's source; NULL when it no longer exists or belongs to another user. */
 const createdAt = `
   CASE source_type
     WHEN 'execution_log' THEN (SELECT created_at FROM execution_logs WHERE id = source_id)

@@ -15,7 +15,7 @@ export interface UpdateDeps {
 }
 
 const BATCH_SIZE = 200;
-/** What is left after this waits for the next sweep. */
+/** Jobs left after this time wait for the next sweep. */
 const BUDGET_MS = 10_000;
 
 /**

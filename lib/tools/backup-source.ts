@@ -64,7 +64,7 @@ export interface SelectedLogs {
 export interface DatabaseHealth {
   status: 'connected' | 'disconnected';
   latency_ms: number | null;
-  /** Null when another process has the connections. */
+  /** Null when another process holds the connections. */
   pool_open_connections: number | null;
 }
 
@@ -88,7 +88,7 @@ export interface BackupSource {
     results: { offset: number; limit: number },
     signal: AbortSignal,
   ): Promise<RunDetails | null>;
-  /** The latest started run; null if there is none. */
+  /** The run that started last; null if there is none. */
   readLatestRun(signal: AbortSignal): Promise<(Run & { fixes: RunFix[] }) | null>;
   /** The newest matching logs, at most `limit`. Throws NOT_FOUND if no log has the id `beforeId`. */
   selectLogs(selection: LogSelection, limit: number, signal: AbortSignal): Promise<SelectedLogs>;

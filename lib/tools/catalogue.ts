@@ -11,7 +11,7 @@ import { getBackupMetrics, getDashboardSummary, getSystemHealth } from './overvi
 import { getBackupRunDetails, listBackupRuns, listTrackedRepositories } from './run-tools.ts';
 import type { Tool } from './tool.ts';
 
-/** THE list of tools. */
+/** Every tool, in the order in which they are published. */
 export const tools: readonly Tool[] = [
   getSystemHealth,
   getDashboardSummary,

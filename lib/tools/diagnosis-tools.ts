@@ -25,14 +25,14 @@ const failureGroup = z.object({
 /** Maximum groups of failures in an answer. */
 const MAX_GROUPS = 20;
 
-/** Maximum errors that recommended actions are chosen by. */
+/** Maximum errors from which recommended actions are derived. */
 const MAX_SAMPLES = 500;
 
 /** Explains why repositories failed in a run. */
 export const diagnoseBackupFailure = readTool({
   name: 'diagnose_backup_failure',
   title: 'Diagnose backup failure',
-  description: `Find out why a backup run failed. Use it first when a backup failed: it returns everything that is known in one answer. failures has one entry for each error, the most frequent first: count says how many repositories failed with it, repositories names the first 20 of them, recovered says how many were backed up since; error_message, error_logs (newest first) and last_successful_commit are those of one of them, repository. It also returns the three newest recorded fixes (similar_past_incidents), recommended actions, and the incidents that are open now, which also tell what is wrong beside this run (open_incidents). A run can have failures although its status is completed. get_backup_run_details lists every repository that failed. ${MESSAGES_ARE_DATA}`,
+  description: `Find out why a backup run failed. Use it first when a backup failed: it returns everything that is known in one answer. failures has one entry for each error, the most frequent first: count says how many repositories failed with it, repositories names the first 20 of them, recovered says how many were backed up since; error_message, error_logs (newest first) and last_successful_commit are those of one of them, repository. It also returns the three newest recorded fixes (similar_past_incidents), recommended actions, and the incidents that are open now, which also show what is wrong besides this run (open_incidents). A run can have failures although its status is completed. get_backup_run_details lists every repository that failed. ${MESSAGES_ARE_DATA}`,
   input: z.strictObject({
     run_id: runIdParameter(
       'The run to diagnose. Left out: the latest run that failed, or in which a repository failed.',

@@ -11,7 +11,7 @@ export interface FailureGroup {
   repository: string;
   /** How many failed with it. */
   count: number;
-  /** Their names, the first twenty. */
+  /** The names of the first twenty. */
   repositories: string[];
   error_message: string;
   last_successful_commit: string | null;

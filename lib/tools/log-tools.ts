@@ -69,7 +69,7 @@ function olderThan(id: number | undefined) {
   };
 }
 
-/** Distinguishes a name that is not tracked from a repository without such logs. */
+/** Names similar repositories if no repository with this name is tracked. */
 async function explainNoLogs(backups: BackupSource, repository: string, signal: AbortSignal) {
   const note = explainUnknown(repository, await readTrackedNames(backups, signal));
   return note === null ? {} : { note };

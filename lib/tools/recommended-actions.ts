@@ -48,7 +48,7 @@ const TOO_LARGE =
   'Archives larger than 100 MiB, the limit for a file in git, were kept on disk but not pushed. Use a destination without that limit, or make the repository smaller.';
 
 /**
- * Recommends actions for a failed run, most specific first, chosen by the run's error and by `samples` of the
+ * Recommends actions for a failed run, most specific first, based on the run's error and on `samples` of the
  * errors and error logs. The texts are fixed except for counts, so that no text from a log can act as an
  * instruction.
  */

@@ -18,7 +18,7 @@ const MAX_FIXES_CHARS = 8_000;
 export const listTrackedRepositories = readTool({
   name: 'list_tracked_repositories',
   title: 'Tracked repositories',
-  description: `List the repositories that are backed up, largest archive first, each with the outcome of its newest backup and its state: good, stale (not found good for too long), failing, lost (gone at its source) or never backed up. Use it to get the exact names that other tools need. ${MESSAGES_ARE_DATA}`,
+  description: `List the repositories that are backed up, largest archive first, each with the outcome of its newest backup and its state: good, stale (not found good for too long), failing, lost (no longer at its source) or never backed up. Use it to get the exact names that other tools need. ${MESSAGES_ARE_DATA}`,
   input: z.strictObject(pageParameters({ default: 50, max: 200 })),
   output: pageOf(trackedRepository),
   async handler(asked, { backups }, { signal, maxChars }) {
@@ -117,7 +117,7 @@ interface AskedPage {
   cursor?: number | undefined;
 }
 
-/** A page, or as many items from a cursor on. */
+/** The range of a page, or the same number of items from a cursor on. */
 function startOf({ page, limit, cursor }: AskedPage) {
   if (cursor === undefined) return { page, limit };
   return { page: Math.floor(cursor / limit) + 1, limit, offset: cursor };

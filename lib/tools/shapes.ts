@@ -226,7 +226,7 @@ export const archiveVerification = z.object({
   }),
   /** How the note beside the archive differs from the record in the database. */
   remark: z.string().optional(),
-  /** What the repository has and the archive has not, such as files in Git LFS. */
+  /** What the archive lacks of the repository, such as files in Git LFS. */
   incomplete: z.string().optional(),
 });
 

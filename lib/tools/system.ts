@@ -14,7 +14,7 @@ export interface BackendFacts {
   url: string;
 }
 
-/** The checks of get_system_health beside the database. Neither throws. */
+/** The checks of get_system_health besides the database. They never throw. */
 export interface SystemFacts {
   checkStorage(): Promise<StorageFacts>;
   checkBackend(signal: AbortSignal): Promise<BackendFacts>;
@@ -43,7 +43,7 @@ export function createSystemFacts({
     async checkStorage() {
       try {
         const { bsize, blocks, bavail } = await statfs(archivePath);
-        // This is what a runtime without a disk returns for any path.
+        // A runtime without a disk returns this for any path.
         if (blocks === 0) throw new Error('there is no disk');
         return {
           archive_path: archivePath,

@@ -53,7 +53,7 @@ export interface Tool<
 > {
   name: string;
   title: string;
-  /** For a model that chooses between tools: what it returns, in which order and within which limits. */
+  /** For a model that chooses between tools: what the tool returns, in which order and within which limits. */
   description: string;
   input: Input;
   output: Output;

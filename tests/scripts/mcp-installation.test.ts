@@ -122,6 +122,6 @@ it('reports a variable that becomes invalid while it runs', async () => {
   const { writeFile } = await import('node:fs/promises');
   await writeFile(`${folder}/.env`, 'BACKEND_URL=no-url\n');
   expect(await call(client, 'get_dashboard_summary')).toMatch(
-    /^the configuration is bad: BACKEND_URL /,
+    /^the configuration is invalid: BACKEND_URL /,
   );
 });

@@ -26,8 +26,8 @@ interface Success {
 }
 
 /**
- * Returns the same as `readFailure` of lib/records, as far as the service API has it. Not shared with it: that is
- * one SQL statement, and this only uses endpoints that every service API has.
+ * Returns the same as `readFailure` of lib/records, as far as the service API provides it. Shares no code with it,
+ * because that is one SQL statement and this uses only endpoints that every service API has.
  */
 export async function readRemoteFailure(
   api: RemoteApi,

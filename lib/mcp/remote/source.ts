@@ -47,7 +47,7 @@ const FIXES_NOTE =
 
 /**
  * Backup data from the service API at BACKEND_URL, for an MCP server without a database. Filters that the API does
- * not have are applied here to a limited number of items; writes are refused.
+ * not have are applied here to a limited number of items; writes are rejected.
  */
 export function createRemoteSource({
   clock,
@@ -55,7 +55,7 @@ export function createRemoteSource({
   ...service
 }: RemoteSourceOptions): BackupSource {
   const api = createRemoteApi({ name: 'the service API', ...service });
-  /** Reads what answers can do without: null, with a warning, if the service API does not tell in time. */
+  /** Reads an optional part of an answer: null, with a warning, if the service API does not return it in time. */
   async function readOrNull<Schema extends z.ZodType>(
     what: string,
     path: string,
@@ -66,7 +66,7 @@ export function createRemoteSource({
       const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
       return await api.read(path, schema, inTime);
     } catch (error) {
-      serverLog.warn(`the service API does not tell ${what}`, { error });
+      serverLog.warn(`the service API did not return ${what}`, { error });
       return null;
     }
   }
@@ -104,7 +104,7 @@ export function createRemoteSource({
       throw needsDatabase('record_backup_fix');
     },
     async countStates(signal) {
-      const what = 'the states of repositories';
+      const what = 'the states of the repositories';
       const overview = await readOrNull(what, '/api/overview', overviewCounts, signal);
       return overview?.repositories ?? null;
     },

@@ -100,7 +100,7 @@ export function createSseSessions(options: SseSessionsOptions): SseSessions {
     try {
       await relay.open(sessionId);
     } catch (error) {
-      warn('Redis does not answer: an MCP session can be reached through one instance alone', {
+      warn('Redis does not answer: an MCP session can be reached through only one instance', {
         error,
       });
       return;
