@@ -72,7 +72,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
         const { rows, isBehind } = await readNext(startedAt);
         failures = 0;
         if (rows > 0 || arrived.length > 0) lastNews = clock.now();
-        // Until all older rows are read, new rows cannot be told from old ones.
+        // Until all older rows are read, new rows cannot be distinguished from old ones.
         if (isBehind) joiners.unshift(...arrived);
         else for (const joiner of arrived) admit(joiner);
         if (isBehind) continue;
@@ -153,12 +153,12 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
   return {
     async subscribe(receive, { after, signal }) {
       if (isClosed) throw unavailable();
-      if (signal.aborted) throw hasLeft();
+      if (signal.aborted) throw clientDisconnected();
       const point = await new Promise<JoinPoint>((join, reject) => {
         const joiner: Joiner = { receive, after, waiting: { join, refuse: reject } };
         signal.addEventListener('abort', () => {
           leave(joiner);
-          refuse(joiner, hasLeft());
+          refuse(joiner, clientDisconnected());
         });
         joiners.push(joiner);
         wake();
@@ -185,7 +185,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
 }
 
 /** Not a server error, because the client disconnected. Nobody reads this answer. */
-function hasLeft(): AppError {
+function clientDisconnected(): AppError {
   return new AppError('BAD_REQUEST', 'the client disconnected');
 }
 

@@ -26,13 +26,13 @@ export const prompts: readonly Prompt[] = [
       const failure = await loadLatestFailure(deps, signal);
       if (failure === null) {
         return [
-          say(
+          userMessage(
             'No failed backup run was found. Say so, and check with list_backup_runs whether there are any runs.',
           ),
         ];
       }
       return [
-        say(
+        userMessage(
           `A backup run failed. Below is what is known: the run, the failed repositories with their errors and newest error logs, and how earlier failures were resolved. ${FENCE_NOTICE}`,
           showOutput(failure, deps.redactor),
           `Write a step-by-step remediation plan:
@@ -61,7 +61,7 @@ If the evidence is not sufficient, say what is missing and which tool would show
       ]);
       const { storage, ...system_health } = health;
       return [
-        say(
+        userMessage(
           `Below is the state of a backup system: its health, the tracked repositories (largest archive first), the most recent runs (newest first) and the storage of the archives. ${FENCE_NOTICE}`,
           showOutput(
             {
@@ -97,7 +97,7 @@ async function loadLatestFailure(deps: ToolDeps, signal: AbortSignal): Promise<o
  * Writes one message of the user: an introduction, the fenced data and the task. Secrets must be removed from the
  * data first, because they are harder to find in JSON inside a text.
  */
-function say(about: string, data?: unknown, task?: string): PromptMessage {
+function userMessage(about: string, data?: unknown, task?: string): PromptMessage {
   const shown = JSON.stringify(fitAnswer(data, MAX_DATA_CHARS));
   const parts = data === undefined ? [about] : [about, fence(shown), task];
   return { role: 'user', content: { type: 'text', text: parts.join('\n\n') } };

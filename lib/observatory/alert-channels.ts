@@ -117,7 +117,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       requireOwner(c, deps, 'channels');
       const given = { name: name.trim(), address: address.trim(), createdBy: c.get('user') };
       await storeChannel(deps, given);
-      note(c, deps, 'an alert channel was added', given.name);
+      logChange(c, deps, 'an alert channel was added', given.name);
       return sendData(c, 'Added the channel', { name: given.name }, 201);
     },
   ),
@@ -143,7 +143,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       const found = (await readStoredChannels(deps)).find((stored) => stored.name === name);
       const isRemoved = found !== undefined && (await removeAlertChannel(deps.db, found.id));
       if (!isRemoved) throw new AppError('NOT_FOUND', 'there is no such channel');
-      note(c, deps, 'an alert channel was removed', name);
+      logChange(c, deps, 'an alert channel was removed', name);
       return sendData(c, 'Removed the channel', { name });
     },
   ),
@@ -189,6 +189,11 @@ async function findChannel(deps: ObservatoryDeps, name: string): Promise<AlertCh
   return found;
 }
 
-function note(c: Context<HttpEnv>, { log }: ObservatoryDeps, what: string, name: string): void {
+function logChange(
+  c: Context<HttpEnv>,
+  { log }: ObservatoryDeps,
+  what: string,
+  name: string,
+): void {
   log.info(what, { request_id: c.get('requestId'), by: c.get('user'), channel: name });
 }

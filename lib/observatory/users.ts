@@ -104,7 +104,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         throw new AppError('CONFLICT', `user ${username} already exists`);
       }
       await addUser(deps.db, username, await deps.passwords.hash(password));
-      note(c, deps, 'a user was added', username);
+      logChange(c, deps, 'a user was added', username);
       return sendData(c, 'Added the user', { username }, 201);
     },
   ),
@@ -126,7 +126,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       requireOwner(c, deps, 'users');
       rejectConfigured(deps, name);
       await removeUser(deps.db, name);
-      note(c, deps, 'a user was removed', name);
+      logChange(c, deps, 'a user was removed', name);
       return sendData(c, 'Removed the user', { username: name });
     },
   ),
@@ -172,7 +172,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       if (isOwn) await requirePassword(c, deps, body.current_password);
       const hash = await deps.passwords.hash(body.password);
       await changePassword(deps.db, name, hash);
-      note(c, deps, 'a password was changed', name);
+      logChange(c, deps, 'a password was changed', name);
       // The browser's cookie ended with the old password.
       if (isOwn && c.get('hasSessionCookie')) {
         await startSession(c, deps, { username: name, credential: fingerprintHash(hash) });
@@ -206,6 +206,11 @@ async function requirePassword(
   if (verified === null) throw new AppError('FORBIDDEN', 'the current password is wrong');
 }
 
-function note(c: Context<HttpEnv>, { log }: ObservatoryDeps, what: string, name: string): void {
+function logChange(
+  c: Context<HttpEnv>,
+  { log }: ObservatoryDeps,
+  what: string,
+  name: string,
+): void {
   log.info(what, { request_id: c.get('requestId'), by: c.get('user'), username: name });
 }

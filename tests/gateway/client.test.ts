@@ -179,7 +179,7 @@ describe('a failure of the gateway', () => {
     [500, 'GATEWAY_UNAVAILABLE'],
     [502, 'GATEWAY_UNAVAILABLE'],
     [503, 'GATEWAY_UNAVAILABLE'],
-  ])('with status %i becomes %s, without trying another key', async (status, code) => {
+  ])('is mapped from status %i to %s, without trying another key', async (status, code) => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { status, body: 'upstream secret sk-or-v1-abcdef' });
     const failing = embed(gateway);
@@ -188,13 +188,13 @@ describe('a failure of the gateway', () => {
     expect(standIn.requests).toHaveLength(1);
   });
 
-  it('inside a 200 answer counts by its own status', async () => {
+  it('counts by its own status inside a 200 answer', async () => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { body: { error: { code: 502, message: 'provider down' } } });
     await expect(embed(gateway)).rejects.toMatchObject({ code: 'GATEWAY_UNAVAILABLE' });
   });
 
-  it('to keep the connection becomes GATEWAY_UNAVAILABLE', async () => {
+  it('becomes GATEWAY_UNAVAILABLE when the connection breaks off', async () => {
     const { gateway } = createParts();
     standIn.script('/embeddings', { instead: 'reset' });
     await expect(embed(gateway)).rejects.toMatchObject({ code: 'GATEWAY_UNAVAILABLE' });
@@ -203,7 +203,7 @@ describe('a failure of the gateway', () => {
     standIn = await startGateway();
   });
 
-  it('to answer within GATEWAY_REQUEST_TIMEOUT_SECONDS becomes GATEWAY_UNAVAILABLE', async () => {
+  it('becomes GATEWAY_UNAVAILABLE after GATEWAY_REQUEST_TIMEOUT_SECONDS without an answer', async () => {
     const { gateway, deps } = createParts({ GATEWAY_REQUEST_TIMEOUT_SECONDS: '7' });
     standIn.script('/embeddings', { instead: 'hang' });
     const outcome = embed(gateway).catch((error: unknown) => error);
@@ -220,7 +220,7 @@ describe('a failure of the gateway', () => {
     expect(deps.clock.sleepers()).toBe(0);
   });
 
-  it('caused by a redirect is GATEWAY_ERROR, and neither key nor text goes elsewhere', async () => {
+  it('becomes GATEWAY_ERROR for a redirect, and neither key nor text goes elsewhere', async () => {
     const elsewhere = await startGateway();
     const { gateway } = createParts();
     const headers = { Location: `${elsewhere.url}/embeddings` };

@@ -136,7 +136,7 @@ describe('an HTTP request to the MCP server', () => {
     ['https://evil.example', 403],
     ['http://localhost.evil.example', 403],
     ['null', 403],
-  ])('from a page of %s gets %d', async (Origin, status) => {
+  ])('is answered for a page of %s with %d', async (Origin, status) => {
     expect(await ask('203.0.113.1', { Host: 'mcp.example', Origin })).toBe(status);
   });
 });

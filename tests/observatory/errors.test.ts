@@ -41,7 +41,7 @@ describe('an error of the observatory', () => {
     });
   });
 
-  it('for a malformed id is VALIDATION_ERROR with status 422', () => {
+  it('is VALIDATION_ERROR with status 422 for a malformed id', () => {
     const details = [{ path: 'session_id', message: 'must be a UUID' }];
     const answer = describeObservatoryError(new AppError('MALFORMED_ID', 'x', { details }), 'r-1');
     expect(answer).toMatchObject({

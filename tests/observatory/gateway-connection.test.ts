@@ -294,7 +294,7 @@ describe("a user's own gateway key", () => {
     [402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 'GATEWAY_RATE_LIMITED'],
     [500, 'GATEWAY_UNAVAILABLE'],
-  ])('answered with %i returns %s and never falls back', async (status, code) => {
+  ])('fails with %i as %s and never falls back', async (status, code) => {
     const { connect, embedAs, get } = createParts({ GATEWAY_API_KEYS: 'sk-server-key-01' });
     await connect();
     standIn.refusedKeys.set(standIn.issuedKey, status);

@@ -45,7 +45,7 @@ describe('a complete generation', () => {
     [2_001, ['hnsw (((embedding)::halfvec(2001)) halfvec_cosine_ops) WHERE (generation_id = 1)']],
     [4_000, ['hnsw (((embedding)::halfvec(4000)) halfvec_cosine_ops) WHERE (generation_id = 1)']],
     [4_001, []],
-  ])('of %i dimensions gets its own partial index', async (dimensions, expected) => {
+  ])('gets its own partial index with %i dimensions', async (dimensions, expected) => {
     await insertLog(db, { message: 'a log' });
     await startGeneration(db, { id: 'm', dimensions });
     const { process } = createBatches(db, { embedder: embedderOf(dimensions) });

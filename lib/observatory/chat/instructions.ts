@@ -15,7 +15,7 @@ export interface TurnFacts {
 export function writeInstructions({ now, canAsk, mail }: TurnFacts): string {
   return [
     'You answer questions about the backups of git repositories: runs, results per repository, logs, archives and what was learned from failures.',
-    'Use the tools to look things up; do not answer from memory what a tool can tell. If they cannot tell, say so.',
+    'Use the tools to look things up; do not answer from memory what a tool can answer. If the tools have no answer, say so.',
     'Name the evidence behind each claim: the ids of runs and logs (run 12, log 3456) and the full names of repositories (owner/name), as the tools gave them. Claim nothing that no result supports, and never make up an id.',
     'Answer in Markdown, in the language of the question, as short as the question allows.',
     canAsk

@@ -8,18 +8,18 @@ const MAX_LINES = 4_000;
 /** Emphasis and image markers in one paragraph. Each may be searched for to the end of the text. */
 const MAX_MARKERS = 1_000;
 /** Nested quotes and lists on one line. The parser recurses into each. */
-const deep = /^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+){20,}/m;
+const deepNesting = /^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+){20,}/m;
 /** Table cells. Every row gets all columns of its table, even if it has one word. */
 const MAX_CELLS = 20_000;
 /** The line below the header of a table, which sets the number of columns. */
 const tableLine = /^[ \t>]*[|:-][ \t|:-]*$/gm;
 
 /** Whether this markdown would keep the parser busy for seconds, or exhaust its memory or stack. */
-export function isTooMuch(markdown: string): boolean {
+export function wouldOverloadParser(markdown: string): boolean {
   return (
     markdown.length > MAX_CHARS ||
     count(markdown, /\n/g) > MAX_LINES ||
-    deep.test(markdown) ||
+    deepNesting.test(markdown) ||
     countCells(markdown) > MAX_CELLS ||
     markdown.split(/\n[ \t]*\n/).some((paragraph) => count(paragraph, /[*_~!]/g) > MAX_MARKERS)
   );

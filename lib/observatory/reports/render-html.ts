@@ -1,6 +1,6 @@
 import type { IOptions } from 'sanitize-html';
 import { escapeHtml } from '../../text/escape-html.ts';
-import { isTooMuch } from './parser-limits.ts';
+import { wouldOverloadParser } from './parser-limits.ts';
 
 /**
  * A part of a report: `markdown` that we made, which quotes foreign text only in code spans; `written`, which
@@ -62,7 +62,7 @@ export async function renderHtml(blocks: readonly Block[]): Promise<string> {
   });
   const render = (block: Block) => {
     if ('svg' in block) return `${block.svg}\n`;
-    if ('written' in block && isTooMuch(block.written)) {
+    if ('written' in block && wouldOverloadParser(block.written)) {
       return `<pre>${escapeHtml(block.written)}</pre>\n`;
     }
     return sanitizeHtml(String(marked.parse(joinMarkdown([block]))), allowed);

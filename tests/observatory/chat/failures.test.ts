@@ -139,7 +139,7 @@ describe('a failure of the gateway', () => {
     },
   );
 
-  it("by 401 for a user's own key makes the next turn 403, without a stream", async () => {
+  it("makes the next turn 403, without a stream, when it is a 401 for a user's own key", async () => {
     await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
     chat.gateway.refusedKeys.set(chat.gateway.issuedKey, 401);
     const events = await (await askStream(chat.server, question)).ended;
@@ -154,19 +154,22 @@ describe('a failure of the gateway', () => {
   it.each([
     [402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 'GATEWAY_RATE_LIMITED'],
-  ])("by %i for a user's own key becomes %s, and no other key is tried", async (status, code) => {
-    await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
-    chat.gateway.refusedKeys.set(chat.gateway.issuedKey, status);
-    const events = await (await askStream(chat.server, question)).ended;
-    expect(events.at(-2)).toMatchObject({ type: 'error', code });
-    expect(keysUsed()).toEqual([chat.gateway.issuedKey]);
-    expect(await storedTurn()).toMatchObject({ status: 'failed', content: '' });
-    // The key is still valid.
-    chat.gateway.refusedKeys.clear();
-    scriptChat(chat.gateway, { text: ['Yes.'] });
-    const next = await (await askStream(chat.server, question)).ended;
-    expect(next.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
-  });
+  ])(
+    "is reported for a user's own key (%i as %s), and no other key is tried",
+    async (status, code) => {
+      await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
+      chat.gateway.refusedKeys.set(chat.gateway.issuedKey, status);
+      const events = await (await askStream(chat.server, question)).ended;
+      expect(events.at(-2)).toMatchObject({ type: 'error', code });
+      expect(keysUsed()).toEqual([chat.gateway.issuedKey]);
+      expect(await storedTurn()).toMatchObject({ status: 'failed', content: '' });
+      // The key is still valid.
+      chat.gateway.refusedKeys.clear();
+      scriptChat(chat.gateway, { text: ['Yes.'] });
+      const next = await (await askStream(chat.server, question)).ended;
+      expect(next.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
+    },
+  );
 });
 
 describe('the deadline', () => {

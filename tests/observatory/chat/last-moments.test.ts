@@ -32,7 +32,7 @@ describe.each(stores)('an approval stored %s', (_name, inRedis) => {
     await expectState({ server, redis: store.redis }, confirm_id, 'approved');
   });
 
-  test('just before the deadline is carried out, and the turn then ends', async () => {
+  test('is carried out if given just before the deadline, which then ends the turn', async () => {
     const server = await chat.start({
       ...store.redis?.environment,
       AGENT_REQUEST_DEADLINE_SECONDS: '0.4',

@@ -25,7 +25,7 @@ describe('a tool call', () => {
     ['a list', [3]],
     ['a text', '"3"'],
     ['more than any tool takes', { limit: 3, padding: 'x'.repeat(300_000) }],
-  ])('with %s as arguments does not run, and the model is told', async (_case, args) => {
+  ])('does not run with %s as arguments, and the model is told', async (_case, args) => {
     scriptChat(chat.gateway, { calls: [listRuns(args)] }, { text: ['So be it.'] });
     const events = await ask();
     const error = expect.stringMatching(/^invalid arguments: /);
@@ -45,14 +45,14 @@ describe('a tool call', () => {
     });
   });
 
-  it('without arguments runs', async () => {
+  it('runs without arguments', async () => {
     scriptChat(chat.gateway, { calls: [listRuns('null')] }, { text: ['None.'] });
     expect((await ask())[3]).toMatchObject({ type: 'tool_end', success: true });
     expect(chat.db.statements).toContain('runs_page');
     expect(chat.db.statements).toContain('runs_page');
   });
 
-  it('with the id of another call gets a UUID for all its events', async () => {
+  it('gets a UUID for all its events if it has the id of another call', async () => {
     const calls = [
       { id: 'same', name: 'list_backup_runs' },
       { id: 'same', name: 'get_dashboard_summary' },

@@ -118,7 +118,7 @@ describe('a mail that cannot be sent', () => {
     ['no subject', { content_markdown: 'c' }, 'subject'],
     ['an empty list of recipients', { ...written, recipients: [] }, 'recipients'],
     ['a field that it does not have', { ...written, cc: ['eve@example.org'] }, 'cc'],
-    ['a subject that nobody can see', { ...written, subject: '\u202e' }, 'subject'],
+    ['an invisible subject', { ...written, subject: '\u202e' }, 'subject'],
     ['text that is no JSON', '{"subject":', 'JSON'],
   ])('is not asked about when the call has %s', async (_case, args, named) => {
     const error = await fail(await chat.start({ SMTP_TO }), args);
