@@ -104,7 +104,7 @@ describe('embedTexts', () => {
     ],
     ['vectors of two lengths', { data: [{ embedding: [1] }, { embedding: [1, 2] }] }],
     ['an empty vector', { data: [{ embedding: [] }, { embedding: [] }] }],
-    ['a vector with a text', { data: [{ embedding: ['1'] }, { embedding: [1] }] }],
+    ['a vector containing text', { data: [{ embedding: ['1'] }, { embedding: [1] }] }],
     ['a number beyond range', '{"data":[{"embedding":[1e999]},{"embedding":[1]}]}'],
     ['text that is not JSON', 'upstream says <b>hello</b>'],
     ['no data', {}],

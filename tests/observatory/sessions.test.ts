@@ -65,7 +65,7 @@ describe('POST /sessions', () => {
   it.each([
     ['a malformed id', { id: 'x' }, 'id'],
     ['a name that is too long', { session_name: 'x'.repeat(201) }, 'session_name'],
-    ['a name that is no text', { session_name: 7 }, 'session_name'],
+    ['a numeric name', { session_name: 7 }, 'session_name'],
   ])('answers 400 to %s', async (_case, json, path) => {
     const { status, body } = await client.post('/sessions', json);
     expect(status).toBe(400);

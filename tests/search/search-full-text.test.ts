@@ -59,7 +59,7 @@ describe.each([
     ['the beginning of a name', 'owner/rep', 'cloned owner/repo-name'],
     ['a word between marks', 'timeout', '<timeout> (30s)'],
     ['a word that english leaves out', 'about', 'about'],
-    ['a word of another language', 'über', 'Über das Netz'],
+    ['a German word', 'über', 'Über das Netz'],
     ['one of two words', 'missing or ECONNRESET', 'read ECONNRESET'],
   ])('finds %s', async (_what, query, message) => {
     await log('something else altogether');

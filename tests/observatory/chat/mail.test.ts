@@ -119,7 +119,7 @@ describe('a mail that cannot be sent', () => {
     ['an empty list of recipients', { ...written, recipients: [] }, 'recipients'],
     ['a field that it does not have', { ...written, cc: ['eve@example.org'] }, 'cc'],
     ['an invisible subject', { ...written, subject: '\u202e' }, 'subject'],
-    ['text that is no JSON', '{"subject":', 'JSON'],
+    ['text that is not JSON', '{"subject":', 'JSON'],
   ])('is not asked about when the call has %s', async (_case, args, named) => {
     const error = await fail(await chat.start({ SMTP_TO }), args);
     expect(error).toContain(named);

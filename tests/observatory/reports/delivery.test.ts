@@ -166,8 +166,8 @@ describe('a delivery that fails', () => {
 
   it.each([
     ['null in a refusal', 500, 'null', 'without a status: an unexpected body'],
-    ['a text in a refusal', 502, '"down"', 'without a status: an unexpected body'],
-    ['a refusal of another shape', 403, { message: 'No.' }, 'without a status: No.'],
+    ['text in a refusal', 502, '"down"', 'without a status: an unexpected body'],
+    ['a refusal with an unexpected shape', 403, { message: 'No.' }, 'without a status: No.'],
     ['a success without an id', 200, {}, 'without a status: an unexpected body'],
   ])(
     'is attempted twice and explained when the answer is %s',

@@ -325,11 +325,11 @@ describe('POST /reports', () => {
 
   it.each([
     ['no type', { report_type: undefined }, 'report_type'],
-    ['a type that is no text', { report_type: 7 }, 'report_type'],
+    ['a numeric type', { report_type: 7 }, 'report_type'],
     ['an empty subject', { subject: ' ' }, 'subject'],
-    ['a run_id that is no integer', { run_id: '7' }, 'run_id'],
+    ['a run_id as text', { run_id: '7' }, 'run_id'],
     ['recipients that are no list', { recipients: 'ops@example.com' }, 'recipients'],
-    ['too long a text', { content_markdown: 'x'.repeat(100_001) }, 'content_markdown'],
+    ['text that is too long', { content_markdown: 'x'.repeat(100_001) }, 'content_markdown'],
   ])('answers 400 to %s', async (_case, fields, path) => {
     const { status, body } = await post('latest_backup', fields);
     expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
