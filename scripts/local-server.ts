@@ -86,7 +86,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     });
     const archives = createServedArchives(deps);
     const outageMemory = rememberInFolder(config.DATA_DIR, (error) =>
-      log.error('what was told of an outage of the database is not kept', { error }),
+      log.error('the state of database outage alerts could not be saved', { error }),
     );
     const backups = createBackupsApp(deps, { archives, outageMemory });
     const live = createLiveApp(deps);

@@ -15,8 +15,8 @@ export const commandAlertVariables = z.object({
 });
 
 /**
- * Raises alerts after a command that changed what the rules see. It says so if it cannot, and fails nothing: the
- * server does it too. While the database is away there is nothing to evaluate.
+ * Raises alerts after a command that changed what the rules evaluate. A failure is reported but fails nothing, because
+ * the server raises alerts too. Without the database there is nothing to evaluate.
  */
 export async function raiseAfterCommand(
   { db, clock, log, display, fetch, signal }: CommandContext,

@@ -1,21 +1,21 @@
 import type { NoteRenewable } from '../logins/token-source.ts';
 
-/** What the requests of a run tell of its login. */
+/** What a run's requests reveal about its login. */
 export interface LoginWatch {
   fetch: typeof fetch;
-  /** The end of such a token says nothing: the login ends when it can renew it no longer. */
+  /** Ignores when this token itself ends: the login lasts until it can no longer be renewed. */
   noteRenewable: NoteRenewable;
   /** Null if no request with a token was answered. */
   seen(): { expiresAt: string | null; isRefused: boolean } | null;
-  /** Forgets it, before another run. */
+  /** Discards what was seen, before the next run. */
   reset(): void;
 }
 
-/** GitHub's, for tokens that end: `2026-12-01 12:00:00 UTC` or with an offset. */
+/** GitHub's header for tokens that expire: `2026-12-01 12:00:00 UTC` or with an offset. */
 const EXPIRATION = 'github-authentication-token-expiration';
 const expirationPattern = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}) (?:UTC|([+-]\d{2}):?(\d{2}))$/;
 
-/** Notes what answers of the git host at `hostUrl` and `apiUrl` say of the token. No request is sent for it. */
+/** Notes what the git host's responses at these addresses say about the token. Sends no requests of its own. */
 export function watchLogin(
   fetch: typeof globalThis.fetch,
   addresses: readonly string[],
@@ -40,7 +40,7 @@ export function watchLogin(
         const expiration = renewable.has(token) ? null : answer.headers.get(EXPIRATION);
         const expiresAt = readExpiration(expiration);
         const isRefused = answer.status === 401;
-        // Of several tokens the one that ends first counts, and one that is refused.
+        // With several tokens, the earliest expiry and any refusal count.
         seen = {
           expiresAt: earlier(seen?.expiresAt ?? null, expiresAt),
           isRefused: isRefused || (seen?.isRefused ?? false),

@@ -18,13 +18,13 @@ import { identify } from '../lease/machine-lease.ts';
 import type { RunReport } from '../running/report.ts';
 import type { LoginWatch } from './login-watch.ts';
 
-/** What the end of a run raises alerts with. */
+/** What is needed to raise alerts after a run. */
 export interface RunAlertsOptions {
   config: AlertRulesConfig & AlertSendingConfig & FreshnessConfig;
   clock: Clock;
   log: Log;
   fetch: typeof fetch;
-  /** Shows a line. */
+  /** Prints a line. */
   tell(text: string): void;
   dataFolder: string;
   archiveFolder: string;
@@ -36,11 +36,11 @@ export interface RunAlertsOptions {
   signal: AbortSignal;
 }
 
-/** Raises alerts after runs. Nothing of it fails a run. */
+/** Raises alerts after runs. Failing to do so never fails a run. */
 export interface RunAlerts {
-  /** Records what a run learnt, evaluates the rules and tells the channels. */
+  /** Records what a run learnt, evaluates the rules and notifies the channels. */
   ended(db: Database, report: RunReport): Promise<void>;
-  /** Tells that there was no run, because the database is away. */
+  /** Alerts that there was no run because the database is unreachable. */
   databaseAway(reason: string): Promise<void>;
 }
 
@@ -49,14 +49,14 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
   const { config, clock, log, fetch, tell, dataFolder, signal } = options;
   const outage = {
     memory: rememberInFolder(dataFolder, (error) =>
-      log.error('what was told of an outage of the database is not kept', { error }),
+      log.error('the state of database outage alerts could not be saved', { error }),
     ),
     who: `The worker on ${cleanText(hostname(), 250)}`,
     clock,
     tell,
   };
 
-  // A worker without the key of the stored addresses leaves those channels to the server: to fail here would be final.
+  // Without the key to the stored addresses, leave those channels to the server: a failure here would be final.
   const canRead = config.CREDENTIALS_ENCRYPTION_KEY !== undefined;
   const openChannels = (db: Database | null): Promise<AlertChannel[]> =>
     openAlertChannels(config, { db: canRead ? db : null, fetch, clock });
@@ -90,14 +90,14 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     }
   }
 
-  /** Without it, the rules about the login and the disk know what they knew before. */
+  /** If this fails, the rules about the login and the disk keep their earlier data. */
   async function noteWhatItLearnt(db: Database, report: FinishedReport): Promise<void> {
     try {
       await noteLogin(db, options, report);
       await noteDisk(db, options);
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;
-      log.error('what a run learnt of the login and the disk was not recorded', { error });
+      log.error('the state of the login and the disk after a run was not recorded', { error });
     }
   }
 
@@ -112,7 +112,7 @@ async function noteLogin(
   report: FinishedReport,
 ): Promise<void> {
   const seen = login.seen();
-  // Where there is no login, no host has refused one: the run that failed says so itself.
+  // Without a login, no host can have refused one: the failed run itself says that it is missing.
   const mustLogIn = report.exitCode === 4 && (await hasLogin());
   if (seen === null && !mustLogIn) return;
   const isRefused = mustLogIn || seen?.isRefused === true;

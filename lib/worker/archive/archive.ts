@@ -28,7 +28,7 @@ const archiveRecord = archiveNote.extend({
   archive_blob: z.string().nullable().default(null),
   /** When all files were last read and had the SHA-256 that is recorded here, ISO 8601. */
   checked_at: z.iso.datetime().nullable().default(null),
-  /** The number of the next increment. Numbers are not used again, so that a name always means one content. */
+  /** The number of the next increment. Numbers are never reused, so that a name always means the same content. */
   next_increment: z.int().min(1).default(1),
   /** Increments that the full bundle has replaced and that are not deleted yet. */
   obsolete: z.array(z.string()).default([]),
@@ -83,7 +83,7 @@ export interface ArchiveState {
   isSettled: boolean;
 }
 
-/** Null if the text is not a note of ours. */
+/** Parses a note; null if the text is not one. */
 export function parseArchiveRecord(text: string): ArchiveRecord | null {
   const parsed = archiveRecord.safeParse(parseJson(text));
   return parsed.success ? parsed.data : null;
@@ -137,7 +137,7 @@ export function archiveBytes({ archive_size_bytes: bytes, increments }: ArchiveR
   return increments.reduce((total, { size_bytes }) => total + size_bytes, bytes);
 }
 
-/** A bundle that is finished: synced, and read back. */
+/** A finished bundle, synced and read back. */
 interface SealedBundle {
   sha256: string;
   /** Its git blob id. */
@@ -166,12 +166,12 @@ async function hashWhole(path: string, also?: (chunk: Buffer) => void): Promise<
   return hash.digest('hex');
 }
 
-/** The bundles of an archive with what was recorded of them. */
+/** The bundles of an archive, with their recorded SHA-256. */
 export function bundlesOf({ key, record: { archive_sha256: sha256, increments } }: KeptArchive) {
   return [{ name: key, sha256 }, ...increments];
 }
 
-/** The first of these files that is missing or altered, and which of the two; null if all are good. */
+/** The first file that is missing or altered, and whether it is missing; null if all are good. */
 export async function findBadFile(
   folder: string,
   files: Iterable<{ name: string; sha256: string | null }>,

@@ -14,8 +14,8 @@ export interface Assigned {
 
 /**
  * Gives each source an archive of its own. An archive belongs to an address: a second address with the same
- * name is backed up as `<owner>/<repo>--<hash of the address>`, in this run and in all others, even when the archive
- * of the first one is gone.
+ * name is backed up as `<owner>/<repo>--<hash of the address>` in every run, even after the archive of the first
+ * address was removed.
  */
 export async function assignArchives(
   folder: string,
@@ -60,15 +60,15 @@ async function findOwner(folder: string, key: string): Promise<string | null> {
     const isIncrement = other?.increments.some(({ name }) => name === key) ?? false;
     return isIncrement && other !== null ? canonicalAddress(other.address ?? stem) : null;
   } catch (error) {
-    // The backup of this source fails with it, and no other.
+    // Only the backup of this source fails because of it.
     if ((error as NodeJS.ErrnoException).code === 'ENAMETOOLONG') return null;
     throw error;
   }
 }
 
 /**
- * An address in the same words for all addresses of one repository: host and path, in lower case. Git hosts
- * ignore case, and the protocol says nothing about the repository. A local path stays as it is.
+ * Reduces all addresses of a repository to the same text: host and path, in lower case. Git hosts ignore case, and
+ * the protocol does not identify a repository. A local path is returned unchanged.
  */
 export function canonicalAddress(address: string): string {
   if (/^[a-z]:[\\/]/i.test(address)) return address;
@@ -81,7 +81,7 @@ export function canonicalAddress(address: string): string {
   const repository = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
   const isWeb = /^https?:/i.test(address);
   const user = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^@/:]+)@/i.exec(address)?.[1] ?? '';
-  // Other users than `git` have folders of their own, on a server that minds case.
+  // Users other than `git` have their own folders, on a server where case matters.
   if (!isWeb && user !== 'git')
     return `${user}@${host.replace(/:22$/, '').toLowerCase()}/${repository}`;
   const at = host.replace(isWeb ? /:(?:80|443)$/ : /:22$/, '');

@@ -9,12 +9,12 @@ import { type Refs, sameRefs } from '../mirror/refs.ts';
 
 const READ_TIMEOUT_MS = 12 * 60 * 60_000;
 
-/** What the header of a bundle says. */
+/** The contents of a bundle's header. */
 export interface BundleContents {
-  /** Refs of the source by their own names, with HEAD. */
+  /** The refs of the source under their own names, including HEAD. */
   refs: Refs;
   headBranch: string | null;
-  /** Refs that hold what the source has overwritten or deleted, by their names in the archive. */
+  /** Refs that keep what the source has overwritten or deleted, under their names in the archive. */
   kept: Refs;
 }
 
@@ -51,8 +51,8 @@ export async function writeFullBundle(
 }
 
 /**
- * Writes a bundle of what is new since a bundle with the objects `before`, and returns the commits that it
- * needs from there. Throws GitError.
+ * Writes a bundle of what is new since a bundle with the objects `before`. Returns the commits of the earlier
+ * bundle that it needs. Throws GitError.
  */
 export async function writeIncrement(
   git: Git,
@@ -80,7 +80,7 @@ export async function writeIncrement(
 
 /**
  * Reads every object of a bundle that git has packed, without writing any. git copies packed objects to its output
- * without looking at them, so what is damaged in the mirror would be damaged in the archive. Throws GitError.
+ * unchecked, so damage in the mirror would end up in the archive. Throws GitError.
  */
 async function provePack(git: Git, { gitDir }: Mirror, path: string): Promise<void> {
   try {
@@ -166,7 +166,7 @@ async function checkHeader(path: string, contents: BundleContents): Promise<void
   }
 }
 
-/** The mirror's pack, if it has all objects in one. */
+/** The mirror's pack if it holds all objects, else null. */
 async function findOnlyPack({ gitDir }: Mirror): Promise<string | null> {
   const objects = await readdir(join(gitDir, 'objects'));
   if (objects.some((name) => /^[0-9a-f]{2}$/.test(name))) return null;

@@ -2,7 +2,7 @@ import { counted, formatBytes } from '../../text/units.ts';
 import type { RepositoryFigures } from './figures.ts';
 import type { LfsFiles } from './lfs.ts';
 
-/** What an archive lacks of HEAD; null if nothing. lib/records/repositories/would-lose.ts tells the parts apart. */
+/** What HEAD has but the archive lacks; null if nothing. lib/records/repositories/would-lose.ts splits the text. */
 export function describeMissing({
   lfs,
   submodules,

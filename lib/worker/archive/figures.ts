@@ -23,7 +23,7 @@ export const repositoryFigures = z.object({
     .default(null),
   /** Submodules of HEAD; null if they were not counted. */
   submodules: z.int().min(0).nullable().default(null),
-  /** What could not be counted. The figures of these are 0 and meaningless. */
+  /** What could not be counted: its figures are 0 and meaningless. */
   uncounted: z.array(z.enum(['commits', 'files'])).default([]),
 });
 
@@ -32,7 +32,7 @@ export type RepositoryFigures = z.output<typeof repositoryFigures>;
 /** Limits of counting: a repository of a few bytes can have a tree of a billion files. */
 export interface FigureLimits {
   entries: number;
-  /** For the commits, and again for the files. */
+  /** Applies to the commits and the files separately. */
   timeoutMs: number;
 }
 
@@ -111,12 +111,12 @@ function noHistory(refs: Refs) {
   };
 }
 
-/** `git log` that a person's configuration does not change. */
+/** `git log`, unaffected by the user's configuration. */
 const log = ['log', '--no-show-signature', '--no-color'];
 
 /**
- * The commits and HEAD's with a single process, which is most of the time that a small repository takes. Null if there
- * are too many commits, or if HEAD's is not among them.
+ * Counts the commits and reads HEAD's with one process, since starting processes dominates the time for a small
+ * repository. Null if there are too many commits, or if HEAD's is not among them.
  */
 async function measureShortHistory(
   git: Git,
@@ -137,7 +137,7 @@ async function measureShortHistory(
       if (record.startsWith(`${head} `)) line = record.slice(head.length + 1);
     }
   } catch (error) {
-    // A subject of more than a mebibyte.
+    // The subject of a commit exceeds one mebibyte.
     if (error instanceof GitError && error.fault === 'output') return null;
     throw error;
   }
@@ -151,7 +151,7 @@ async function readHead(git: Git, gitDir: string, head: string) {
   return parseHead(await git.read(one));
 }
 
-/** From the time of a commit in seconds, and its subject. */
+/** Parses the time of a commit in seconds, followed by its subject. */
 function parseHead(line: string) {
   const [seconds = ''] = line.split(' ', 1);
   return {

@@ -1,6 +1,6 @@
 import type { Git } from '../../git/git.ts';
 
-/** The sizes that a pointer of Git LFS can have; git itself reads no larger ones. */
+/** The possible sizes of a Git LFS pointer; Git LFS itself reads no larger ones. */
 export const POINTER_BYTES = { min: 100, max: 1_024 };
 const VERSION_LINE = 'version https://git-lfs.github.com/spec/v1';
 const MAX_SIZE_DIGITS = 15;
@@ -12,7 +12,7 @@ export interface LfsFiles {
   bytes: number;
 }
 
-/** Counts the pointers of Git LFS among the given blobs. Throws GitError. */
+/** Counts the Git LFS pointers among the given blobs. Throws GitError. */
 export async function countPointers(
   git: Git,
   gitDir: string,

@@ -17,7 +17,7 @@ export interface Place {
   folder: string;
   key: string;
   scratch: string;
-  /** Throws if the archive may be another worker's by now, so that two never write one, or if its folder is gone. */
+  /** Throws if another worker may own the archive by now, so that two never write it, or if its folder is missing. */
   checkLease(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export async function publishBundle(
   const path = join(place.folder, place.key);
   if (replaced === undefined) {
     await place.checkLease();
-    // Before the note, which may be that of another archive as well.
+    // Before the note: if another archive has this name by now, the note is not ours to replace.
     if (!(await moveNew(bundle, path))) {
       throw new Error(`${place.key} belongs to another archive, which has appeared meanwhile`);
     }
@@ -76,7 +76,8 @@ export async function publishIncrement(
   await checkLease();
   for (let number = first; ; number++) {
     const name = incrementName(key, number);
-    // An archive of a repository called `<name>.<number>` may be there, or what a killed run did not record.
+    // The name may belong to the archive of a repository called `<name>.<number>`, or to an unrecorded increment of a
+    // killed run.
     if (await moveNew(bundle, join(folder, name))) {
       await syncFile(folder);
       return { name, number };
@@ -107,7 +108,7 @@ export async function settleNote(place: Place, record: ArchiveRecord): Promise<v
   for (const name of record.obsolete) await removeIncrement(place, name);
 }
 
-/** Removes an increment, unless the name has become that of another repository's archive, which has a note. */
+/** Removes an increment, unless its name now belongs to another repository's archive, which then has a note. */
 async function removeIncrement({ folder, key }: Place, name: string): Promise<void> {
   const [, number = ''] = /\.(\d+)\.bundle$/.exec(name) ?? [];
   if (name !== incrementName(key, Number(number))) return;

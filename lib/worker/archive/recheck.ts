@@ -13,7 +13,7 @@ import {
 } from './archive.ts';
 import { settleNote } from './publish.ts';
 
-/** An archive that was read within this time is not read again: its next turn comes. */
+/** An archive that was checked within this time is not due yet. */
 const FRESH_MS = 20 * 60 * 60_000;
 
 interface RecheckOptions {
@@ -21,22 +21,22 @@ interface RecheckOptions {
   budgetMs: number;
   clock: Clock;
   signal: AbortSignal;
-  /** Throws if the archives may be another worker's by now. */
+  /** Throws if another worker may own the archives by now. */
   checkLease(): Promise<void>;
 }
 
 /** What a check of archives found. */
 export interface Recheck {
   checked: number;
-  /** Archives with a file that is missing or not the one that was recorded, by their file names. */
+  /** What is wrong with archives that have a missing or changed file, by archive file name. */
   damaged: Map<string, string>;
-  /** Archives with a manifest that is missing or altered, which nothing can write again. */
+  /** The same for a missing or altered manifest, which cannot be written again. */
   altered: Map<string, string>;
 }
 
 /**
- * Reads archives again, those first whose last check is longest ago, and compares each file's SHA-256 with the
- * note. A file can change without its size or time telling. Stops when the budget is used up.
+ * Rereads archives, the least recently checked first, and compares each file's SHA-256 with the note: a file can
+ * change while its size and time stay the same. Stops when the budget is used up.
  */
 export async function recheckArchives(options: RecheckOptions): Promise<Recheck> {
   const { archiveFolder, budgetMs, clock, signal } = options;
@@ -57,7 +57,7 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
       if (fault === null && altered === null) {
         const checked_at = new Date(clock.now()).toISOString();
         const place = { folder: archiveFolder, key, scratch, checkLease: options.checkLease };
-        // A copy of the folder has other times.
+        // Files in a copied folder have different times.
         const archive_modified_ms = Math.floor((await stat(join(archiveFolder, key))).mtimeMs);
         await settleNote(place, { ...record, archive_modified_ms, checked_at });
       }
@@ -68,14 +68,14 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
   return found;
 }
 
-/** Archives with a note, the one that was checked longest ago first. */
+/** The archives that are due for a check, the least recently checked first. */
 async function listDue(folder: string, now: number): Promise<KeptArchive[]> {
   const due: KeptArchive[] = [];
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.bundle.json')) continue;
     const key = name.slice(0, -'.json'.length);
     const { record, files } = await readArchiveState(folder, key);
-    // One that is being replaced is read when it is written.
+    // An archive that is being replaced is read back once it is written.
     if (record === null || files.length === 0 || record.replacing !== null) continue;
     if (timeOf(record, now) <= now - FRESH_MS) due.push({ key, record });
   }
@@ -89,8 +89,8 @@ function timeOf({ checked_at }: ArchiveRecord, now: number): number {
 }
 
 /**
- * Which version cannot be restored because its manifest is not the recorded one; null if none. Such an archive is
- * read again in each run, until somebody has put the manifest back.
+ * Says which version cannot be restored because its manifest is missing or altered; null if none. The archive is then
+ * checked in every run until the manifest is put back.
  */
 export async function checkManifests(
   { archiveFolder: folder, checkLease }: Pick<RecheckOptions, 'archiveFolder' | 'checkLease'>,
@@ -116,7 +116,7 @@ async function findAltered(
   return null;
 }
 
-/** Which file is not the recorded one; null if all are. */
+/** Says which file is missing or changed; null if none is. */
 async function findFault(folder: string, archive: KeptArchive): Promise<string | null> {
   const bad = await findBadFile(folder, bundlesOf(archive));
   return bad && `${bad.name} ${bad.isMissing ? 'is missing' : 'was changed since it was written'}`;

@@ -6,7 +6,7 @@ import { nameBefore, setAsideName } from '../../archives/set-aside.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseArchiveRecord } from './archive.ts';
 
-/** Gives a damaged archive and its note another name, which it returns, so that nothing overwrites them. */
+/** Renames a damaged archive and its note, so that nothing overwrites them. Returns the new name. */
 export async function setAside(folder: string, key: string, now: number): Promise<string> {
   const name = setAsideName(key, now);
   for (const [from, to] of [
@@ -19,13 +19,13 @@ export async function setAside(folder: string, key: string, now: number): Promis
 }
 
 /**
- * The number of the first increment of an archive that has no note. Whatever was before it, and may come back, has
- * used lower ones.
+ * The number of the first increment of an archive that has no note. It is above all numbers that earlier archives of
+ * this name have used, because their files may come back.
  */
 export async function firstIncrement(folder: string, key: string): Promise<number> {
   const manifests = join(folder, manifestFolder(key));
   const versions = (await nullIfMissing(readdir(manifests))) ?? [];
-  // The first archive of this name.
+  // No archive had this name before.
   if (versions.length === 0) return 1;
   let first = 1;
   const follow = (name: string) => {

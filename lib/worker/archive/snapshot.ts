@@ -93,11 +93,11 @@ async function measureArchives(folder: string) {
 export interface SizedFile {
   path: string;
   size: number | null;
-  /** Whether it is a full archive, although its name may look like that of an increment. */
+  /** Whether it is a full archive, even if it is named like an increment. */
   isFull?: boolean;
 }
 
-/** The figures of a snapshot about archives. An increment belongs to the archive that it continues. */
+/** A snapshot's figures about archives. An increment counts as part of the archive that it continues. */
 export function archiveFigures(files: readonly SizedFile[]) {
   const archives = joinIncrements(files);
   const { total, average, largest } = sumSizes(archives);
@@ -110,7 +110,7 @@ export function archiveFigures(files: readonly SizedFile[]) {
   };
 }
 
-/** Adds the size of each increment to that of its full bundle, if that is there. */
+/** Adds the size of each increment to that of its full bundle, if there is one. */
 function joinIncrements(files: readonly SizedFile[]): SizedFile[] {
   const archives = new Map(files.map((file) => [file.path, file]));
   for (const { path, size, isFull } of files) {

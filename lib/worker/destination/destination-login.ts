@@ -6,8 +6,8 @@ import { loginCommand } from '../logins/messages.ts';
 import { isOn, type PushTarget } from './target.ts';
 
 /**
- * The destination login, if the target is on its host. No other host may see it. If it fails, only the push fails, not
- * the backup. Throws GitError.
+ * The destination login, if the target is on its host. No other host may see it. If it cannot be read, only the push
+ * fails, not the backup. Throws GitError.
  */
 export async function destinationCredential(
   target: PushTarget,
@@ -23,7 +23,7 @@ export async function destinationCredential(
   }
 }
 
-/** git's message. One about a missing or rejected login is no help by itself, so advice comes first. */
+/** git's message, preceded by advice if it is about a missing or rejected login, which does not help by itself. */
 export async function explainRefusal(
   { message }: GitError,
   target: PushTarget,

@@ -12,7 +12,7 @@ import { destinationCredential, explainRefusal } from './destination-login.ts';
 import { createPrivacyCheck } from './privacy.ts';
 import { targetOf } from './target.ts';
 
-/** How a worker uses git repositories as stores. Only those that are confirmed private get anything. */
+/** Lets a worker use git repositories as stores. Only those that are confirmed private receive anything. */
 export function createGitStoreAccess(
   access: HostAccess,
   environment: Environment,
@@ -51,7 +51,7 @@ const kinds: Partial<Record<ReturnType<typeof classifyFault>['kind'], StoreFault
   ...{ disk: 'full', login: 'denied', missing: 'missing', damaged: 'damaged' },
 };
 
-/** How a command without a database uses git repositories as stores. Throws ConfigError. */
+/** Lets a command without a database use git repositories as stores. Throws ConfigError. */
 export function openGitAccess(
   options: WorkerOptions,
   notify: (text: string) => void,

@@ -38,7 +38,7 @@ interface MeasureStoreOptions {
   signal: AbortSignal;
 }
 
-/** The same of a destination in the layout `parts`, whose names tell sizes. Throws GitError and StoreFault. */
+/** Measures a destination in the layout `parts`, whose file names contain sizes. Throws GitError and StoreFault. */
 export async function measureStore(options: MeasureStoreOptions): Promise<DestinationFigures> {
   const { repository, environment, signal } = options;
   const git = createGit(environment, signal);
@@ -56,7 +56,7 @@ export async function measureStore(options: MeasureStoreOptions): Promise<Destin
     size,
     isFull: true,
   }));
-  // The guide is as good as nothing.
+  // The size of the guide is negligible.
   const unknown = sized.filter(({ path, size }) => size === null && !isGuidePath(path));
   return { snapshot: await describe(git, clone, sized, stored), unknownSizes: unknown.length };
 }

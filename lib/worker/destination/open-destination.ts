@@ -46,10 +46,10 @@ interface DestinationOptions {
 const MAX_FILE_BYTES = 100 * 2 ** 20;
 const LAYOUT_MISMATCH =
   'BACKUP_REPO_LAYOUT is files, but the destination has the layout `parts`: remove the variable';
-/** After this many failures, later repositories do not wait for the destination. */
+/** After this many failures to open the destination, later repositories no longer wait for it. */
 const MAX_OPENINGS = 3;
 
-/** The files of an archive in the order in which they must arrive, so that each has what it continues. */
+/** The files of an archive in the order of delivery: each after the one that it continues. */
 function listFiles(key: string, { archive_size_bytes, archive_blob, increments }: ArchiveRecord) {
   return [
     { name: key, sizeBytes: archive_size_bytes, blob: archive_blob },
@@ -61,11 +61,11 @@ function listFiles(key: string, { archive_size_bytes, archive_blob, increments }
   ];
 }
 
-/** Opens the destination of a run. It is contacted with the first delivery. */
+/** Opens the destination of a run. It is not contacted before the first delivery. */
 export function openDestination(options: DestinationOptions): Destination {
   const { target, access, clock, signal, archiveFolder } = options;
   const git = createGit({ ...options.environment, ...committer }, signal);
-  // One after the other: all archives go through one clone.
+  // One at a time: all archives go through one clone.
   const inTurn = pLimit(1);
   let scratch: string | null = null;
   let opened: PushClone | null = null;

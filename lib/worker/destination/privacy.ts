@@ -23,7 +23,7 @@ async function findPrivacyProblem(target: PushTarget, access: HostAccess): Promi
   if (repository === null) return 'its address does not name an owner and a repository';
 
   const problems: string[] = [];
-  // Used if no source login is stored, but never if it cannot be read.
+  // Used if no source login is stored, but never if the stored one cannot be read.
   const substitute = config.GIT_TOKEN_PRIVATE ?? config.GIT_TOKEN_PERSONAL ?? null;
   const readers = [
     { who: 'destination login', read: () => logins.read('github:destination') },
@@ -67,7 +67,7 @@ export function createPrivacyCheck(
   };
 }
 
-/** Why a source may not be pushed; null if it may. One that is not known to be public counts as private. */
+/** Why a source must not be pushed; null if it may be. A source that is not known to be public counts as private. */
 export async function findPrivateProblem(
   source: Pick<Source, 'host'>,
   check: () => Promise<string | null>,

@@ -38,7 +38,7 @@ export async function openPushClone(options: PushCloneOptions): Promise<PushClon
       const push = {
         ...{ clone, clock, signal },
         beforePush: async () => undefined,
-        // The next run pushes again.
+        // No retry here: the next run pushes again.
         pauseAfter: () => null,
         async rebase() {
           files = await readFiles(clone, tip());

@@ -37,7 +37,7 @@ export function targetOf({ location, isLocal, protocols }: GitAddress): PushTarg
   return describeTarget(location, isLocal, protocols);
 }
 
-/** The address of a destination, as that of a store. */
+/** The address of a destination in the form of a store's address. */
 export function addressOf({ location, kind, hostname, protocols }: PushTarget): GitAddress {
   if (kind === 'local') return localRepository(location);
   const text = location.includes('://') ? `git+${location}` : location;
@@ -75,7 +75,7 @@ export function isOn(target: PushTarget, hostUrl: string): boolean {
   return target.hostname === new URL(hostUrl).hostname.toLowerCase();
 }
 
-/** Full names of all repositories of a git host that archives go to, in lower case. */
+/** Full names, in lower case, of all repositories on a git host that archives are pushed to. */
 export function repositoriesOn(
   hostUrl: string,
   target: PushTarget | null,

@@ -22,11 +22,11 @@ interface DiscoveryOptions {
   tracked(): Promise<TrackedRepository[]>;
   access: HostAccess;
   archiveFolder: string;
-  /** Full name, in lower case, of the repository that archives are pushed to; null if it is not on this host. */
+  /** Full names, in lower case, of the repositories on this host that archives are pushed to. */
   destinations: readonly string[];
   /** Called with the archived repositories that are no longer listed, and how many still are. */
   missed?(names: readonly string[], listed: number): Promise<void>;
-  /** Called with what was seen but is not a source. */
+  /** Called with each repository or account that was seen but is not backed up. */
   unread?(seen: Omit<SeenRepository, 'facts'>): void;
   /** Writes a line to the run's log. */
   note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;
@@ -35,7 +35,7 @@ interface DiscoveryOptions {
 /**
  * Finds the repositories to back up on the git host: those that it lists now, and those that it listed
  * earlier, with the reason why they cannot be read. Throws RunStopped if the host cannot be reached or lists
- * nothing, so that no repository counts as deleted by mistake.
+ * nothing, so that no repository is mistaken for deleted.
  */
 export async function discoverSources(options: DiscoveryOptions): Promise<Source[]> {
   const { access } = options;
@@ -70,7 +70,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
       ? listByInstallations(clientFor('organization'), config)
       : listByAccounts(clientFor, config);
   const { repositories, notes, unread } = await listing.catch(async (error: unknown) => {
-    if (error instanceof NothingListed) await tellAllMissing(options);
+    if (error instanceof NothingListed) await reportAllMissing(options);
     throw error;
   });
   for (const { level, text } of notes) await note(level, text);
@@ -113,8 +113,8 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
   return [...found.values()];
 }
 
-/** A host that lists nothing lists none of those that have an archive from it. */
-async function tellAllMissing({ access, tracked, archiveFolder, missed }: DiscoveryOptions) {
+/** Reports every repository with an archive from a host that lists nothing. */
+async function reportAllMissing({ access, tracked, archiveFolder, missed }: DiscoveryOptions) {
   const { hostUrl } = access.connection;
   const names = await listArchivedFrom(
     hostUrl,

@@ -9,7 +9,7 @@ export const hostRepository = z.object({
   visibility: z.string().optional(),
   archived: z.boolean().default(false),
   fork: z.boolean().default(false),
-  /** KiB; it lags behind, and some hosts omit it. */
+  /** In KiB. It lags behind, and some hosts omit it. */
   size: z
     .number()
     .min(0)
@@ -19,7 +19,7 @@ export const hostRepository = z.object({
   has_wiki: z.boolean().optional().catch(undefined),
   has_issues: z.boolean().optional().catch(undefined),
   has_discussions: z.boolean().optional().catch(undefined),
-  /** With pull requests. */
+  /** Includes pull requests. */
   open_issues_count: z.int().min(0).optional().catch(undefined),
   /** Disabled by the host. */
   disabled: z.boolean().default(false),

@@ -10,18 +10,18 @@ import { listPages } from '../git-host/list-pages.ts';
 import type { SourceUse } from '../logins/token-source.ts';
 import { hostRepository, type ListedRepository } from './host-repository.ts';
 
-/** The repositories found, and what to say of the others. */
+/** The repositories that were found, and notes about those that were left out. */
 export interface Listing {
   repositories: ListedRepository[];
   notes: { level: 'info' | 'warn'; text: string }[];
-  /** Accounts whose repositories are not found. */
+  /** Accounts whose repositories cannot be listed. */
   unread: Omit<SeenRepository, 'facts'>[];
 }
 
 type Accounts = Pick<GitHostConfig, 'ORG_ACCOUNT' | 'PROJECT_ACCOUNT'>;
 
 /**
- * The git host lists no repository at all. It is taken for a mistake and not for a deletion of everything, so the run
+ * The git host lists no repository at all. This is more likely a mistake than the deletion of everything, so the run
  * fails.
  */
 export class NothingListed extends AppError {
@@ -61,7 +61,7 @@ export async function listByInstallations(
       continue;
     }
     if (selection === 'selected') {
-      const text = `only the repositories of ${name} that were chosen for the app are seen`;
+      const text = `the app can see only the selected repositories of ${name}`;
       listing.notes.push({ level: 'info', text });
     }
     const route = 'GET /user/installations/{installation_id}/repositories';

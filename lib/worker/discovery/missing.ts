@@ -26,7 +26,7 @@ interface MissingOptions {
   lookUp(fullName: string): Promise<LookUp>;
 }
 
-/** The repositories that have an archive from a git host, by its note. */
+/** The repositories that have an archive from a git host, according to its note. */
 export async function listArchivedFrom(
   hostUrl: string,
   archiveFolder: string,
@@ -42,8 +42,8 @@ export async function listArchivedFrom(
 }
 
 /**
- * Finds repositories that have an archive from this host (by its note) but are no longer listed, and why.
- * Their archives are kept.
+ * Finds repositories that have an archive from this host (according to its note) but are no longer listed, and
+ * why. Their archives are kept.
  */
 export async function findMissing(options: MissingOptions): Promise<MissingRepository[]> {
   const { tracked, archiveFolder, hostUrl, listed, addresses, lookUp } = options;
@@ -65,7 +65,7 @@ export async function findMissing(options: MissingOptions): Promise<MissingRepos
       : isOther
         ? ', which discovery does not find'
         : '';
-    const kept = `its archive ${key} is kept. If it is gone on purpose: npm run worker -- forget ${cleanText(repository, 250)}`;
+    const kept = `its archive ${key} is kept. If it was removed on purpose: npm run worker -- forget ${cleanText(repository, 250)}`;
     missing.push({ repository, isRenamed, reason: `${why}${now}; ${kept}` });
   }
   return missing;

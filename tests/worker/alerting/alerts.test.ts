@@ -47,7 +47,7 @@ const recordAnomaly = () =>
   );
 
 describe('the end of a run', () => {
-  it('tells of repositories that fail twice, once, and that they are well again', async () => {
+  it('alerts once about a repository that failed twice, and again when it is backed up', async () => {
     const path = await repository('app');
     const args = ['run', '--source', path];
     await run(args);
@@ -62,7 +62,7 @@ describe('the end of a run', () => {
     expect(receiver.titles().slice(1)).toEqual(['Resolved: Repositories are not backed up']);
   });
 
-  it('tells of a login that is refused as such, and not as a failed run too', async () => {
+  it('alerts about a refused login, but not about the failed run as well', async () => {
     await bench.add({ fullName: 'team/a', private: true });
     const token = await bench.logIn();
     const known = bench.host.state.tokens.get(token);
@@ -79,7 +79,7 @@ describe('the end of a run', () => {
     expect(receiver.titles().slice(1)).toEqual(['Resolved: The git host refuses the login']);
   });
 
-  it('tells of a login that renews its 8-hour token by when that ends, and not by the token', async () => {
+  it('alerts about a renewable login by its own expiry, not that of its 8-hour token', async () => {
     await bench.add({ fullName: 'team/a', private: true });
     const { host } = bench;
     host.state.tellsExpiration = true;
@@ -113,7 +113,7 @@ describe('the end of a run', () => {
     expect(rows[0]?.free).toBeGreaterThan(0);
   });
 
-  it('is as it was if a channel fails', async () => {
+  it('is unaffected by a failing channel', async () => {
     receiver.answers.push({ status: 403 });
     const args = ['run', '--source', join(bench.folder, 'nothing')];
     const env = { ALERT_CHANNELS: receiver.address(), ALERT_FAILING_AFTER: '1' };
@@ -123,7 +123,7 @@ describe('the end of a run', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('leaves channels to the server whose addresses it cannot read', async () => {
+  it('leaves channels whose addresses it cannot read to the server', async () => {
     await sql(
       database.db,
       `INSERT INTO alert_channels (id, kind, name, sealed_address, place, created_by)
@@ -161,7 +161,7 @@ describe('the end of a run', () => {
 });
 
 describe('a command', () => {
-  it('tells of drills that fail, and that a later one was proven', async () => {
+  it('alerts when a drill fails and when a later one succeeds', async () => {
     const path = await repository('app');
     await run(['run', '--source', path]);
     const archive = join(bench.archives, 'local__app.bundle');
@@ -174,7 +174,7 @@ describe('a command', () => {
     expect(receiver.titles()).toEqual([title, `Resolved: ${title}`]);
   });
 
-  it('that confirms an anomaly tells that it is over', async () => {
+  it('resolves the alert about an anomaly that it confirms', async () => {
     await recordAnomaly();
     await run(['run', '--source', await repository('app')]);
     await run(['anomalies', 'confirm', 'o/a']);
@@ -182,7 +182,7 @@ describe('a command', () => {
   });
 });
 
-describe('a database that is away', () => {
+describe('an unreachable database', () => {
   const away = async () => `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
   const TITLE = 'The database cannot be reached';
   /** A run some hours later. */
@@ -190,7 +190,7 @@ describe('a database that is away', () => {
     clock: { ...systemClock, now: () => systemClock.now() + hours * HOUR_MS },
   });
 
-  it('is told from the machine once, and once that it is back, with the incident', async () => {
+  it('is reported once by the machine, and once more when it is back, with the incident', async () => {
     const args = ['run', '--source', await repository('app')];
     const databaseUrl = await away();
     expect((await run(args, { databaseUrl })).code).toBe(0);
@@ -205,7 +205,7 @@ describe('a database that is away', () => {
     ]);
   });
 
-  it('is told again if the first message was refused', async () => {
+  it('is reported again if the first message was refused', async () => {
     receiver.answers.push({ status: 429 });
     const args = ['run', '--source', await repository('app')];
     const databaseUrl = await away();
@@ -216,7 +216,7 @@ describe('a database that is away', () => {
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
   });
 
-  it('is told no more than twice if nobody knows whether it arrived', async () => {
+  it('is reported at most twice if it is unknown whether the message arrived', async () => {
     for (let n = 0; n < 3; n++) receiver.answers.push({ status: 500 });
     const args = ['run', '--source', await repository('app')];
     const databaseUrl = await away();
@@ -224,7 +224,7 @@ describe('a database that is away', () => {
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
   });
 
-  it('is over for a channel that the first message reached, though no reminder did', async () => {
+  it('is resolved for a channel that received the first message but not the reminder', async () => {
     const args = ['run', '--source', await repository('app')];
     await run(args, { databaseUrl: await away() });
     receiver.answers.push({ status: 403 });
@@ -233,7 +233,7 @@ describe('a database that is away', () => {
     expect(receiver.titles()).toEqual([TITLE, `Still: ${TITLE}`, `Resolved: ${TITLE}`]);
   });
 
-  it('is told when there is no run at all', async () => {
+  it('is reported when there is no run at all', async () => {
     const databaseUrl = await away();
     await expect(run(['run', '--join'], { databaseUrl })).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',

@@ -16,7 +16,7 @@ const expiring = (text: string) => ({
 });
 const authorized = { headers: { Authorization: 'Bearer t' } };
 
-/** What is seen after requests that are answered like this. */
+/** What the watch has seen after requests with these responses. */
 async function seenAfter(...given: typeof answers) {
   answers.push(...given);
   const watch = watchLogin(fetch, [host.url]);
@@ -24,17 +24,17 @@ async function seenAfter(...given: typeof answers) {
   return watch.seen();
 }
 
-describe('the watch of a login', () => {
+describe('a login watch', () => {
   it.each([
     ['2026-12-01 12:00:00 UTC', '2026-12-01T12:00:00.000Z'],
     ['2026-12-01 12:00:00 -0430', '2026-12-01T16:30:00.000Z'],
     ['soon', null],
     ['2026-13-41 99:00:00 UTC', null],
-  ])('reads %s', async (text, expiresAt) => {
+  ])('reads the expiry %s', async (text, expiresAt) => {
     expect(await seenAfter(expiring(text))).toEqual({ expiresAt, isRefused: false });
   });
 
-  it('keeps the token that ends first, and a refusal', async () => {
+  it('keeps the earliest expiry and any refusal', async () => {
     expect(
       await seenAfter(
         expiring('2026-12-02 12:00:00 UTC'),
@@ -45,7 +45,7 @@ describe('the watch of a login', () => {
     ).toEqual({ expiresAt: '2026-12-01T12:00:00.000Z', isRefused: true });
   });
 
-  it('goes by the end of what renews a token, the last one of each login, and not by its own', async () => {
+  it('reports when a renewable login ends, by its latest renewal, not when its token does', async () => {
     const watch = watchLogin(fetch, [host.url]);
     watch.noteRenewable('github:source', 'before', '2026-12-02T00:00:00Z');
     watch.noteRenewable('github:source', 't', '2026-12-09T00:00:00Z');
@@ -61,7 +61,7 @@ describe('the watch of a login', () => {
     expect(watch.seen()?.expiresAt).toBe('2026-12-01T12:00:00.000Z');
   });
 
-  it('says nothing of other hosts, of requests without a token, and of another run', async () => {
+  it('ignores other hosts, requests without a token, and the previous run', async () => {
     const watch = watchLogin(fetch, [host.url]);
     await watch.fetch(`${other.url}/user`, authorized);
     answers.push({ status: 401 });

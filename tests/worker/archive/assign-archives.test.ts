@@ -23,7 +23,7 @@ async function createClient(name: string): Promise<string> {
   return repository.path;
 }
 
-it('gives a second address of one name an archive of its own, and says so', async () => {
+it('a second address with the same name gets its own archive, and the run says so', async () => {
   const [first, second] = [await createClient('clientA'), await createClient('clientB')];
   expect((await backUp(first)).code).toBe(0);
   const { code, stderr } = await backUp(second);
@@ -32,19 +32,19 @@ it('gives a second address of one name an archive of its own, and says so', asyn
     /backed up as local\/(api--[0-9a-f]{8}): the archive of local\/api/.exec(stderr) ?? [];
   expect(await listRefs(join(archives, 'local__api.bundle'))).toEqual(await listRefs(first));
   expect(await listRefs(join(archives, `local__${name}.bundle`))).toEqual(await listRefs(second));
-  // Each keeps its archive, together and alone.
+  // Each keeps its archive, with and without the other in the run.
   expect((await backUp(second, first)).stdout).toContain('2 unchanged');
   expect((await backUp(second)).stdout).toContain('1 unchanged');
   expect((await readdir(archives)).filter((file) => file.endsWith('.bundle'))).toHaveLength(2);
 });
 
-it('keeps the archive of each address when one was moved away', async () => {
+it('each address keeps its archive when one was moved away', async () => {
   const [first, second] = [await createClient('clientA'), await createClient('clientB')];
   await backUp(first, second);
   for (const name of await readdir(archives)) {
     if (name.startsWith('local__api.')) await rename(join(archives, name), join(folder, name));
   }
-  // The first one misses its archive once, as nobody told the worker.
+  // The first fails once, because the worker does not expect its archive to be missing.
   const { stdout, stderr } = await backUp(second, first);
   expect(stdout).toContain('2 repositories, 0 backed up, 1 unchanged, 1 failed');
   expect(stderr).toMatch(/backed up as local\/api--[0-9a-f]{8}: its archive has that name/);
@@ -53,7 +53,7 @@ it('keeps the archive of each address when one was moved away', async () => {
   expect((await readdir(archives)).filter((file) => file.endsWith('.bundle'))).toHaveLength(2);
 });
 
-it('does not take the increment of another archive for one of its own', async () => {
+it('a repository named like the increment of another archive does not take it over', async () => {
   const app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'x'.repeat(20_000) });
   const args = ['run', '--source', app.path];
@@ -68,7 +68,7 @@ it('does not take the increment of another archive for one of its own', async ()
   expect((await backUp(other.path)).stderr).toMatch(/backed up as local\/app\.1--[0-9a-f]{8}/);
 });
 
-it('fails only the repository whose name is too long for the file system', async () => {
+it('a name that is too long for the file system fails only that repository', async () => {
   const path = join(folder, 'n'.repeat(245));
   await mkdir(path);
   const long = await createRepository(path);
@@ -81,7 +81,7 @@ it('fails only the repository whose name is too long for the file system', async
   expect(stderr).toContain('ENAMETOOLONG');
 });
 
-it('leaves an archive of an earlier release, whose note has no address, to its name', async () => {
+it('an archive of an earlier release, without an address, belongs to the repository of its name', async () => {
   await mkdir(archives);
   await writeFile(join(archives, 'local__api.bundle'), 'of an earlier release');
   const source = parseSource(join(folder, 'api'), folder);
@@ -93,7 +93,7 @@ it.each([
   ['git@host.example:acme/api.git', 'ssh://git@host.example:22/acme/api'],
   ['git@host.example:acme/api', 'https://host.example/acme/api.git'],
   ['ada@host.example:api', 'ssh://ada@HOST.example:22/api.git'],
-])('takes %s and %s for one repository', (one, other) => {
+])('%s and %s are the same repository', (one, other) => {
   expect(canonicalAddress(one)).toBe(canonicalAddress(other));
 });
 
@@ -105,6 +105,6 @@ it.each([
   ['ssh://git@host.example:2222/acme/api', 'ssh://git@host.example/acme/api'],
   ['/srv/clientA/api', '/srv/clientB/api'],
   ['/srv/api', '/srv/API'],
-])('takes %s and %s for two', (one, other) => {
+])('%s and %s are different repositories', (one, other) => {
   expect(canonicalAddress(one)).not.toBe(canonicalAddress(other));
 });

@@ -9,7 +9,7 @@ import { createBare, git } from '../../support/git.ts';
 const folder = useSharedFolder();
 
 it.each([1, 999, 1_000, 1_001])(
-  'counts a history of %i commits, and reads its HEAD',
+  'measuring counts a history of %i commits and reads its HEAD',
   async (commits) => {
     const gitDir = await makeHistory('linear', { commits });
     expect(await measure(gitDir, 'refs/heads/main')).toMatchObject({
@@ -20,7 +20,7 @@ it.each([1, 999, 1_000, 1_001])(
   },
 );
 
-it('reads a HEAD that is older than a thousand commits of other branches', async () => {
+it('measuring reads a HEAD that is older than a thousand commits of other branches', async () => {
   const gitDir = await makeHistory('behind', { commits: 1_500 });
   await git(gitDir, 'branch', 'old', 'main~1400');
   expect(await measure(gitDir, 'refs/heads/old')).toMatchObject({
@@ -29,7 +29,7 @@ it('reads a HEAD that is older than a thousand commits of other branches', async
   });
 });
 
-it('reads a commit whose subject is longer than a line may be', async () => {
+it('measuring reads a commit whose subject exceeds the line limit', async () => {
   const gitDir = await makeHistory('long', { commits: 2, subject: 'long '.repeat(2 ** 18) });
   const figures = await measure(gitDir, 'refs/heads/main');
   expect(figures.total_commits).toBe(2);

@@ -21,13 +21,13 @@ import { callWorker, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
-/** Two versions. */
+/** Backs up two versions. */
 const backUpTwice = prepareOnce(world, database, async (env: Record<string, string>) => {
   await world.backUpFirst(env);
   await world.app.commit({ 'b.txt': 'three' }, 'three');
   await world.backUp(env);
 });
-/** Two versions of which the second has another history; returns the refs of the first. */
+/** Backs up two versions, the second after a force push. Returns the refs of the first. */
 const backUpRewritten = prepareOnce(world, database, async (env: Record<string, string>) => {
   await world.backUpFirst(env);
   const before = await refsOf(world.app.path);
@@ -37,7 +37,7 @@ const backUpRewritten = prepareOnce(world, database, async (env: Record<string, 
 });
 
 describe('a damaged archive', () => {
-  it('is written again from the mirror, with all versions', async () => {
+  it('is rewritten from the mirror, with all versions', async () => {
     const before = await backUpRewritten({});
     await truncate(join(world.archives, 'local__app.bundle'), 100);
     await world.app.commit({ 'b.txt': 'three' }, 'three');
@@ -49,7 +49,7 @@ describe('a damaged archive', () => {
     expect(await world.restore(1)).toEqual(before);
   });
 
-  it('is set aside if the mirror is gone, and the run fails', async () => {
+  it('is set aside if there is no mirror, and the run fails', async () => {
     await world.backUpFirst();
     await truncate(join(world.archives, 'local__app.bundle'), 100);
     await rm(`${world.archives}-data`, { recursive: true });
@@ -61,7 +61,7 @@ describe('a damaged archive', () => {
     expect((await world.backUp()).code).toBe(0);
   });
 
-  it('is noticed when an increment is missing', async () => {
+  it('is detected when an increment is missing', async () => {
     await backUpTwice(withIncrements);
     await rm(join(world.archives, 'local__app.1.bundle'));
     expect((await world.backUp(withIncrements)).stderr).toContain('local__app.1.bundle is missing');
@@ -69,7 +69,7 @@ describe('a damaged archive', () => {
   });
 });
 
-it('rebuilds a damaged mirror', async () => {
+it('a run rebuilds a damaged mirror', async () => {
   await world.backUpFirst();
   const objects = join(`${world.archives}-data`, 'mirrors', 'local__app.git', 'objects', 'pack');
   for (const name of await readdir(objects)) {
@@ -83,7 +83,7 @@ it('rebuilds a damaged mirror', async () => {
   expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
 });
 
-it('finishes what a killed run began: the note is there and the bundle is not', async () => {
+it('a run finishes what a killed run began: the note was written, but not the bundle', async () => {
   await world.backUpFirst();
   const before = await refsOf(world.app.path);
   await copyFile(join(world.archives, 'local__app.bundle'), join(world.folder, 'first.bundle'));
@@ -108,7 +108,7 @@ it('finishes what a killed run began: the note is there and the bundle is not', 
   expect(await world.restore(3)).toEqual(await refsOf(world.app.path));
 });
 
-describe('bit rot, which neither size nor time tells', () => {
+describe('bit rot that leaves size and time unchanged', () => {
   async function flipBytes(name: string): Promise<void> {
     const path = join(world.archives, name);
     const { atimeMs, mtimeMs } = await stat(path);
@@ -132,7 +132,7 @@ describe('bit rot, which neither size nor time tells', () => {
   it.each([
     ['a full bundle', {}, 'local__app.bundle'],
     ['an increment', withIncrements, 'local__app.1.bundle'],
-  ])('in %s is found, and the archive is written again from the mirror', async (_, env, name) => {
+  ])('is found in %s, and the archive is rewritten from the mirror', async (_, env, name) => {
     const before = await backUpRewritten(env);
     await flipBytes(name);
     expect((await world.backUp(env)).stdout).toContain('1 unchanged');
@@ -144,7 +144,7 @@ describe('bit rot, which neither size nor time tells', () => {
     expect((await world.readNote()).versions).toHaveLength(2);
   });
 
-  it('fails the repository if the mirror is gone', async () => {
+  it('fails the repository if there is no mirror', async () => {
     await world.backUpFirst();
     await flipBytes('local__app.bundle');
     await rm(`${world.archives}-data/mirrors`, { recursive: true });
@@ -152,7 +152,7 @@ describe('bit rot, which neither size nor time tells', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is set aside') });
   });
 
-  it('of a repository that this run does not back up is a failure of that repository', async () => {
+  it('fails its repository even if this run does not back it up', async () => {
     await world.backUpFirst();
     await flipBytes('local__app.bundle');
     const other = await createRepository(join(world.folder, 'other'));
@@ -184,15 +184,15 @@ describe('bit rot, which neither size nor time tells', () => {
   });
 });
 
-describe('an archive of which the note or the full bundle is missing', () => {
+describe('an archive without its note or full bundle', () => {
   const note = 'local__app.bundle.json';
   it.each<[string, Record<string, string>, string[], boolean]>([
     ['its note', {}, [note], true],
-    ['its note, and it has increments', withIncrements, [note], true],
+    ['its note, but has increments', withIncrements, [note], true],
     ['its full bundle', {}, ['local__app.bundle'], true],
-    ['its full bundle, and it has increments', withIncrements, ['local__app.bundle'], true],
-    ['its note, and the mirror', withIncrements, [note], false],
-  ])('is written again with all versions: %s', async (_, env, missing, hasMirror) => {
+    ['its full bundle, but has increments', withIncrements, ['local__app.bundle'], true],
+    ['its note and the mirror', withIncrements, [note], false],
+  ])('is rewritten with all versions if it lacks %s', async (_, env, missing, hasMirror) => {
     const before = await backUpRewritten(env);
     for (const name of missing) await rm(join(world.archives, name));
     if (!hasMirror) await rm(`${world.archives}-data/mirrors`, { recursive: true });
@@ -205,7 +205,7 @@ describe('an archive of which the note or the full bundle is missing', () => {
     expect((await world.backUp(env)).stdout).toContain('1 unchanged');
   });
 
-  it('is made anew, and the run fails once, if nothing else has what it had', async () => {
+  it('is created anew, and the run fails once, if its content exists nowhere else', async () => {
     await world.backUpFirst();
     await rm(join(world.archives, 'local__app.bundle'));
     await rm(`${world.archives}-data/mirrors`, { recursive: true });
@@ -219,7 +219,7 @@ describe('an archive of which the note or the full bundle is missing', () => {
   });
 });
 
-it('rebuilds a mirror whose refs cannot be read', async () => {
+it('a run rebuilds a mirror whose refs cannot be read', async () => {
   await world.backUpFirst();
   const packed = join(`${world.archives}-data`, 'mirrors', 'local__app.git', 'packed-refs');
   await truncate(packed, 70);
@@ -228,7 +228,7 @@ it('rebuilds a mirror whose refs cannot be read', async () => {
   expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
 });
 
-describe('what a killed worker did and did not record', () => {
+describe('the run after a killed worker', () => {
   const recorded = () =>
     rowsOf<{ version: number; pruned: boolean }>(
       database.db,
@@ -237,7 +237,7 @@ describe('what a killed worker did and did not record', () => {
     );
   const [first, second] = [1, 2].map((version) => ({ version, pruned: false }));
 
-  it('is a version that it made', async () => {
+  it('records a version that the killed worker had made', async () => {
     await backUpTwice({});
     await database.db.query({
       text: "DELETE FROM archive_versions WHERE repo_full_name = 'local/app' AND version = 2",
@@ -246,7 +246,7 @@ describe('what a killed worker did and did not record', () => {
     expect(await recorded()).toEqual([first, second]);
   });
 
-  it('is a version that it let go', async () => {
+  it('records that the killed worker had pruned a version', async () => {
     await backUpTwice({});
     const path = join(world.archives, 'local__app.bundle.json');
     const note = JSON.parse(await readFile(path, 'utf8'));
@@ -258,7 +258,7 @@ describe('what a killed worker did and did not record', () => {
     expect((await world.backUp()).stderr).not.toContain('no longer in the archive');
   });
 
-  it('leaves the records alone while there is no archive', async () => {
+  it('leaves the records alone if there is no archive', async () => {
     await world.backUpFirst();
     await rename(world.archives, `${world.archives}-away`);
     await mkdir(world.archives);
@@ -268,7 +268,7 @@ describe('what a killed worker did and did not record', () => {
   });
 });
 
-it('lets go no version in a run that has lost the note, with what it warned of', async () => {
+it('a run that lost the note, and with it the warnings, prunes no version', async () => {
   const env = { BACKUP_KEEP: '1 monthly' };
   await world.backUp(env);
   const before = await refsOf(world.app.path);
@@ -285,7 +285,7 @@ it('lets go no version in a run that has lost the note, with what it warned of',
 });
 
 describe('an archive folder that is not mounted', () => {
-  it('is not taken for a first backup: the run fails, and the versions keep their numbers', async () => {
+  it('is not mistaken for a first backup: the run fails, and the versions keep their numbers', async () => {
     await backUpTwice({});
     await rename(world.archives, `${world.archives}-away`);
     await mkdir(world.archives);
@@ -300,7 +300,7 @@ describe('an archive folder that is not mounted', () => {
     expect((await world.backUp()).code).toBe(0);
   });
 
-  it('nor where the mirror is gone, too', async () => {
+  it('is not mistaken for a first backup even if there is no mirror', async () => {
     await world.backUpFirst();
     await rename(world.archives, `${world.archives}-away`);
     await mkdir(world.archives);
@@ -312,7 +312,7 @@ describe('an archive folder that is not mounted', () => {
   });
 });
 
-it('fails while a manifest is missing, also when the repository changes', async () => {
+it('a run fails while a manifest is missing, even if the repository changes', async () => {
   await backUpTwice(withIncrements);
   const path = join(world.archives, 'local__app.versions', '1.json');
   await rename(path, `${path}.away`);

@@ -12,7 +12,7 @@ const world = useVersionedApp(database);
 
 /** The refs of each version, from the first. */
 let history: string[][];
-/** An increment that was lost, and its content. */
+/** The increment that is lost, and a copy of it. */
 const lost = () => join(world.archives, 'local__app.2.bundle');
 const copy = () => join(world.folder, 'copy');
 
@@ -25,7 +25,7 @@ async function backUp() {
 const call = (...args: string[]) =>
   callWorker({ databaseUrl: database.url, archives: world.archives, args });
 
-// Version 3 needs the increment that is lost, with the mirror: the archive is set aside.
+// Version 3 needs the lost increment. Without it and the mirror, the archive is set aside.
 const loseIncrement = prepareOnce(world, database, async () => {
   history = [];
   await backUp();
@@ -50,7 +50,7 @@ async function nameOf(): Promise<string> {
 }
 
 describe('an archive that was set aside', () => {
-  it('is listed beside the new one, also for programs', async () => {
+  it('is listed beside the new one, in JSON too', async () => {
     const name = await nameOf();
     const { stdout } = await call('versions');
     expect(stdout).toMatch(/^local\/app +1 /m);
@@ -68,7 +68,7 @@ describe('an archive that was set aside', () => {
     expect((await call('versions', name)).stdout).toMatch(/^4 /m);
   });
 
-  it('gives back what is whole, and all once the lost file is there again', async () => {
+  it('restores its intact versions, and all of them once the lost file is back', async () => {
     const name = await nameOf();
     const restore = async (version: number) => {
       const to = join(world.folder, `restored-${version}`);
@@ -79,7 +79,7 @@ describe('an archive that was set aside', () => {
     };
     expect(await restore(2)).toEqual(history[1]);
     await expect(restore(4)).rejects.toThrow('local__app.2.bundle, which continues it, is missing');
-    // The new archive goes on with other numbers, so that nothing is in the way.
+    // The new archive uses other increment numbers, so that the lost file can be put back.
     await world.app.commit({ 'b.txt': 'six' }, 'six');
     expect((await backUp()).code).toBe(0);
     expect(await readdir(world.archives)).toContain('local__app.4.bundle');
@@ -88,7 +88,7 @@ describe('an archive that was set aside', () => {
     expect(await world.restore(6)).toEqual(history[5]);
   });
 
-  it('is left out by --all', async () => {
+  it('is left out by restore --all', async () => {
     const to = join(world.folder, 'all');
     const { code, stdout } = await call('restore', '--all', '--bare', '--to', to);
     expect({ code, stdout }).toEqual({

@@ -19,13 +19,13 @@ const snapshotOf = async (archives: string, ...sources: string[]) => {
   return (await rowsOf(database.db, select))[0];
 };
 
-it('sums the sources, names the newest commit and counts the whole archive folder', async () => {
+it('a snapshot sums the sources, names the newest commit and counts the whole archive folder', async () => {
   const old = await createRepository(join(folder, 'old'));
   await old.commit({ 'big file.bin': 'x'.repeat(1_000) }, 'old', '2020-01-01T00:00:00Z');
   const young = await createRepository(join(folder, 'young'));
   await young.commit({ 'a.txt': '1', 'b.txt': '22' }, 'first', '2025-01-01T00:00:00Z');
   await young.git('checkout', '-q', '-b', 'topic');
-  // Not on HEAD's branch in the end: a commit that counts, with a tree that does not.
+  // HEAD moves to another branch: this commit still counts, but its tree does not.
   await young.commit({ 'huge.bin': 'y'.repeat(9_000) }, 'topic', '2025-03-01T00:00:00Z');
   await young.git('tag', 'v1');
   await young.git('checkout', '-q', 'main');
@@ -53,7 +53,7 @@ it('sums the sources, names the newest commit and counts the whole archive folde
   });
 });
 
-it('has only zeros if no source has an archive', async () => {
+it('a snapshot has only zeros if no source has an archive', async () => {
   expect(await snapshotOf(join(folder, 'none'), 'gone')).toEqual({
     head_commit: '',
     head_commit_message: '',
@@ -71,7 +71,7 @@ it('has only zeros if no source has an archive', async () => {
   });
 });
 
-it('handles submodules, odd dates and a HEAD without commits', async () => {
+it('a snapshot handles submodules, odd dates and a HEAD without commits', async () => {
   const odd = await createRepository(join(folder, 'odd'));
   const commit = await odd.commit({ 'a.txt': 'a' });
   await odd.git('update-index', '--add', '--cacheinfo', `160000,${commit},module`);
@@ -109,7 +109,7 @@ it('handles submodules, odd dates and a HEAD without commits', async () => {
   });
 });
 
-/** A commit of the year 33658, in a file for git to read. */
+/** Writes a commit of the year 33658 to a file that git can read. */
 async function writeCommit(tree: string): Promise<string> {
   const person = 'Ada <ada@example.org> 1000000000000 +0000';
   const path = join(folder, 'commit');

@@ -31,7 +31,7 @@ const headersFor = (repository: string) =>
       .filter(({ path }) => path.startsWith(`/${repository}.git/`))
       .map(({ authorization }) => authorization),
   );
-/** Runs `first` before the next push is accepted, each time it is called. */
+/** Runs `first` before each push is accepted. */
 function beforePush(first: (c: Context) => Promise<Response | null>) {
   bench.http.answers.set('ada/backups', async (c) => {
     const isPush = c.req.path.endsWith('/git-receive-pack');
@@ -39,7 +39,7 @@ function beforePush(first: (c: Context) => Promise<Response | null>) {
   });
 }
 
-it('pushes with the destination login, and reads sources with theirs', async () => {
+it('a run pushes with the destination login and reads sources with the source login', async () => {
   const source = await bench.logIn();
   const destination = await bench.logIn('token', 'github:destination');
   const { code, stderr } = await run();
@@ -50,7 +50,7 @@ it('pushes with the destination login, and reads sources with theirs', async () 
   expect(stderr).toContain('\nteam/a: pushed to the destination\n');
 });
 
-it('measures the destination without reading its files', async () => {
+it('a run measures the destination without reading its files', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   const { stderr } = await run();
@@ -68,7 +68,7 @@ it('measures the destination without reading its files', async () => {
   );
 });
 
-it('does not back up the destination into itself', async () => {
+it('a run does not back up the destination into itself', async () => {
   bench.host.state.installations[0]?.repositories.push('ada/backups');
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
@@ -77,7 +77,7 @@ it('does not back up the destination into itself', async () => {
   expect(stderr).toContain('ada/backups: skipped: it is the destination of the archives');
 });
 
-describe('with user settings that would redirect git', () => {
+describe('a run with user settings that would redirect git', () => {
   let home: string;
   beforeEach(async () => {
     home = join(bench.folder, 'home');
@@ -111,7 +111,7 @@ describe('with user settings that would redirect git', () => {
   });
 });
 
-it('sends the destination login to no other host', async () => {
+it('a run sends the destination login to no other host', async () => {
   await bench.add({ fullName: 'team/open' });
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
@@ -129,7 +129,7 @@ it('sends the destination login to no other host', async () => {
   ]);
 });
 
-it('says that there is no destination login', async () => {
+it('a run reports that there is no destination login', async () => {
   await bench.logIn();
   expect((await run()).code).toBe(1);
   expect(await results()).toMatchObject([
@@ -143,7 +143,7 @@ it('says that there is no destination login', async () => {
 });
 
 it.runIf(process.platform === 'linux')(
-  'keeps tokens out of arguments and configuration while git runs',
+  'a run keeps tokens out of arguments and configuration while git runs',
   async () => {
     const tokens = [await bench.logIn(), await bench.logIn('token', 'github:destination')];
     const secrets = tokens.flatMap((token) => [token, basic(token).slice('Basic '.length)]);
@@ -152,7 +152,7 @@ it.runIf(process.platform === 'linux')(
     };
     const look = async () => {
       for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-        // A process may end while it is looked at.
+        // A process may end while it is inspected.
         const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '');
         const [line, environment] = [await read('cmdline'), await read('environ')];
         seen.arguments.push(line);
@@ -174,7 +174,7 @@ it.runIf(process.platform === 'linux')(
     const { code, stdout, stderr } = await run();
     expect(code).toBe(0);
     expect(seen.arguments.some((line) => line.includes('push'))).toBe(true);
-    // The processes that were looked at are those that have the token, by their environment.
+    // The inspected processes include those with the token in their environment.
     expect(seen.withToken).toBeGreaterThan(0);
     expect(seen.configs.some((text) => text.includes(target))).toBe(true);
     const told = [...seen.arguments, ...seen.configs, stdout, stderr].join('\n');
@@ -182,7 +182,7 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-it.each(['source', 'destination'])('sends no token along a redirect of a %s', async (what) => {
+it.each(['source', 'destination'])('no token follows a redirect of a %s', async (what) => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   const elsewhere = await createHostedWorker();
@@ -222,7 +222,7 @@ describe('a push that is rejected', () => {
     expect(others).toBe(3);
   });
 
-  it("permanently is a failed result with the host's message, and the run continues", async () => {
+  it("yields a failed result with the host's message if it is rejected permanently, and the run continues", async () => {
     await bench.add({ fullName: 'team/b' });
     beforePush(async (c) => c.text('quota exceeded', 403));
     expect((await run()).code).toBe(1);
@@ -235,7 +235,7 @@ describe('a push that is rejected', () => {
     );
   });
 
-  it('by a rule of the repository is not retried', async () => {
+  it('is not retried if a rule of the repository rejects it', async () => {
     const hook = '#!/bin/sh\necho main is protected >&2\nexit 1\n';
     await writeFile(join(bench.folder, 'host/ada/backups.git/hooks/pre-receive'), hook, {
       mode: 0o700,

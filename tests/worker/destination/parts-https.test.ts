@@ -36,12 +36,12 @@ const run = (args = ['run'], env: Record<string, string> = {}) =>
 const pushes = () =>
   bench.http.requests.filter(({ path }) => path === '/ada/backups.git/git-receive-pack').length;
 const stored = () => rowsOf(database.db, 'SELECT version FROM archive_stores WHERE version > 0');
-/** The names of archives that this machine takes for stored. */
+/** The names of archives that this machine considers stored. */
 async function ledger(): Promise<string[]> {
   const data = await readdir(`${bench.archives}-data/stores`, { recursive: true });
   return data.flatMap((name) => /archives\/(.*)\.bundle\.json$/.exec(name)?.[1] ?? []).sort();
 }
-/** Does something before each push is accepted. */
+/** Runs `first` before each push is accepted. */
 function beforePush(first: (c: Context) => Promise<Response | null>) {
   bench.http.answers.set('ada/backups', async (c) => {
     const isPush = c.req.path.endsWith('/git-receive-pack');
@@ -49,9 +49,9 @@ function beforePush(first: (c: Context) => Promise<Response | null>) {
   });
 }
 
-it('pushes once for a run, and not for one without a change', async () => {
+it('a run pushes once, and not at all without a change', async () => {
   expect(await run()).toMatchObject({ code: 0, stdout: expect.stringContaining('2 backed up') });
-  // One asks whether the login may push, with nothing to push.
+  // One of them only asks whether the login may push.
   const first = pushes();
   expect(first).toBeLessThanOrEqual(2);
   expect(await at('rev-list', '--count', 'main')).toBe('1');
@@ -60,7 +60,7 @@ it('pushes once for a run, and not for one without a change', async () => {
   expect(pushes()).toBe(first);
 });
 
-it('restores from the address with the destination login, and fetches only what it needs', async () => {
+it('a restore from the address uses the destination login and fetches only what it needs', async () => {
   const work = join(bench.folder, 'work/team/a');
   await run(['run'], { BACKUP_INCREMENTS_FROM_MIB: '0' });
   for (const name of ['b.txt', 'c.txt']) {
@@ -79,7 +79,7 @@ it('restores from the address with the destination login, and fetches only what 
   expect(asked.length).toBeLessThanOrEqual(6);
 });
 
-it('fails the repositories that waited for a push that failed, and records nothing', async () => {
+it('a failed push fails the repositories that waited for it, and records nothing', async () => {
   beforePush(async (c) => c.text('quota exceeded', 403));
   expect((await run()).code).toBe(1);
   const failure = { status: 'failed', error_message: expect.stringMatching(/^not pushed: .*403/) };
@@ -92,7 +92,7 @@ it('fails the repositories that waited for a push that failed, and records nothi
   expect(await ledger()).toEqual(['team__a', 'team__b']);
 });
 
-it('tries a push again that failed for now', async () => {
+it('a push that failed temporarily is tried again', async () => {
   let count = 0;
   beforePush(async (c) => (count++ === 0 ? c.text('oops', 503) : null));
   const clock = createTestClock();
@@ -112,7 +112,7 @@ it('tries a push again that failed for now', async () => {
   expect(await at('rev-list', '--count', 'main')).toBe('1');
 });
 
-it('pushes again on top of whoever was first', async () => {
+it('a push is repeated on top of another one that came first', async () => {
   let others = 0;
   beforePush(async () => {
     if (others++ < 2) {
@@ -131,7 +131,7 @@ it('pushes again on top of whoever was first', async () => {
   expect(await at('fsck', '--full', '--connectivity-only', '--no-dangling')).toBe('');
 });
 
-it('pushes nothing private to a destination that has become public while it waited', async () => {
+it('a private repository is not pushed if the destination became public while it waited', async () => {
   const { repositories } = bench.host.state;
   const [backups, other] = ['ada/backups', 'team/b'].map((name) => repositories.get(name));
   if (backups === undefined || other === undefined) throw new Error('a repository is missing');
@@ -147,7 +147,7 @@ it('pushes nothing private to a destination that has become public while it wait
       query(statement, ...values) {
         for (const value of values.flat()) if (/^team\/[ab]$/.test(`${value}`)) seen.add(value);
         if (seen.size === 2 && backups.private) {
-          // The second is begun, and the first waits.
+          // The second one has begun while the first one waits.
           backups.private = false;
           clock.advance(61_000);
         }
@@ -165,7 +165,7 @@ it('pushes nothing private to a destination that has become public while it wait
   expect(await at('for-each-ref')).toBe('');
 });
 
-it('pushes no private repository to a public destination, encrypted or not', async () => {
+it('a private repository is not pushed to a public destination, encrypted or not', async () => {
   const repository = bench.host.state.repositories.get('ada/backups');
   if (repository === undefined) throw new Error('there is no destination');
   repository.private = false;
@@ -187,12 +187,12 @@ it('pushes no private repository to a public destination, encrypted or not', asy
   const paths = await at('ls-tree', '-r', '--name-only', 'main');
   expect(paths).toContain('archives/team__b/');
   expect(paths).not.toContain('team__a');
-  // What was pushed encrypted has a secret name.
+  // Encrypted archives have secret names.
   expect(paths).toMatch(/archives\/[0-9a-f]{40}\/states\/00000001\.json\.age\.part-/);
 });
 
-describe.runIf(process.platform === 'linux')('a worker that is killed', () => {
-  /** Runs a worker that is killed when its push comes: before it is accepted, or before it is answered. */
+describe.runIf(process.platform === 'linux')('a killed worker', () => {
+  /** Kills a worker during its push: before the push is accepted, or before it is answered. */
   async function killAtPush(when: 'before' | 'after'): Promise<void> {
     const came = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
@@ -229,7 +229,7 @@ describe.runIf(process.platform === 'linux')('a worker that is killed', () => {
     bench.http.answers.clear();
   }
 
-  it.each(['before', 'after'] as const)('%s its push has lost nothing', async (when) => {
+  it.each(['before', 'after'] as const)('loses nothing %s its push is accepted', async (when) => {
     await killAtPush(when);
     expect(await ledger()).toEqual([]);
     expect(await stored()).toEqual([]);

@@ -34,7 +34,7 @@ async function sizeOf(): Promise<number> {
   return Number(size) * 1024;
 }
 
-it('gets all archives of a run in one commit, with how to restore them', async () => {
+it('a destination gets all archives of a run in one commit, with restore instructions', async () => {
   await bench.add({ fullName: 'team/a', private: true });
   await bench.add({ fullName: 'team/b' });
   await bench.logIn();
@@ -65,7 +65,7 @@ it('gets all archives of a run in one commit, with how to restore them', async (
   expect(await at('rev-list', '--count', 'trunk')).toBe('1');
 });
 
-it('grows with many changes by little more than what is new', async () => {
+it('a destination grows with many changes by little more than what is new', async () => {
   const app = await createRepository(join(bench.folder, 'app'));
   const noise = randomBytes(2 * 2 ** 20).toString('hex');
   await app.commit({ noise, 'a.txt': '0' });
@@ -81,7 +81,7 @@ it('grows with many changes by little more than what is new', async () => {
   expect((await sizeOf()) - before).toBeLessThan(30_000);
 });
 
-it('gets an archive above 100 MiB in parts, which is restored from there', {
+it('an archive above 100 MiB is pushed in parts and restored from them', {
   timeout: 240_000,
 }, async () => {
   const big = await createRepository(join(bench.folder, 'big'));
@@ -104,7 +104,7 @@ it('gets an archive above 100 MiB in parts, which is restored from there', {
   expect(await listRefs(join(bench.folder, 'back.git'))).toEqual(await listRefs(big.path));
 });
 
-it('is restored by hand as its README says, and as the documents do', async () => {
+it('a destination can be restored by hand as its README and the documents say', async () => {
   const app = await createRepository(join(bench.folder, 'app'));
   await app.commit({ noise: randomBytes(20_000).toString('hex') });
   const backUp = () => run(['run', '--source', app.path], { BACKUP_INCREMENTS_FROM_MIB: '0' });
@@ -140,7 +140,7 @@ it('is restored by hand as its README says, and as the documents do', async () =
   expect(await git(join(folder, 'from-store.git'), 'for-each-ref')).toBe(refs);
 });
 
-it('keeps the README and other files of somebody else', async () => {
+it('a destination keeps a README and other files that are not ours', async () => {
   const other = await createRepository(join(bench.folder, 'other'));
   await other.commit({ 'README.md': 'mine', 'docs/x': 'x' });
   await other.git('push', '--quiet', target, 'HEAD:trunk');
@@ -152,7 +152,7 @@ it('keeps the README and other files of somebody else', async () => {
   expect(await at('show', 'trunk:RESTORE.md')).toContain('## Restore a repository by hand');
 });
 
-it('gets archives that an earlier run could not push, even if nothing changed', async () => {
+it('a destination gets archives that an earlier run could not push, even if nothing changed', async () => {
   await bench.add({ fullName: 'team/a' });
   await bench.logIn();
   const there = target;
@@ -166,7 +166,7 @@ it('gets archives that an earlier run could not push, even if nothing changed', 
   expect(await results()).toMatchObject([{ repo_full_name: 'team/a', status: 'completed' }]);
 });
 
-it('loses nothing when two workers push at the same time, also of one archive', async () => {
+it('nothing is lost when two workers push at the same time, even the same archive', async () => {
   const names = ['a', 'b', 'c', 'd'];
   for (const name of names) await bench.add({ fullName: `team/${name}` });
   const both = [names.slice(0, 3), names.slice(1)];
@@ -186,14 +186,14 @@ it('loses nothing when two workers push at the same time, also of one archive', 
   );
   for (const { code, stderr } of workers) expect(code, stderr).toBe(0);
   const states = (await paths()).filter((path) => path.includes('/states/'));
-  // Each worker has made an archive of its own, and both are kept.
+  // Each worker made its own archive, and both are kept.
   expect(states).toHaveLength(6);
   const { code, stdout } = await run(['store', 'check', '--deep', '--store', address()]);
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('all is there') });
 });
 
 describe('the layout', () => {
-  it('stays that of a destination with archives at its root', async () => {
+  it('stays `files` in a destination with archives at its root', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     await run(['run'], { BACKUP_REPO_LAYOUT: 'files' });
@@ -205,7 +205,7 @@ describe('the layout', () => {
   it.each([
     ['files', 'parts', 'the destination has the layout `parts`'],
     ['parts', 'files', 'in the layout `files`: `npm run worker -- store migrate`'],
-  ])('is not mixed: %s, where it is %s', async (layout, is, message) => {
+  ])('is not mixed: %s is rejected where it is %s', async (layout, is, message) => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     await run(['run'], { BACKUP_REPO_LAYOUT: is });
@@ -226,7 +226,7 @@ describe('the layout', () => {
 describe('BACKUP_REPO_MAX_SIZE', () => {
   const env = { BACKUP_REPO_MAX_SIZE: '1' };
 
-  it('starts again with what the newest state of each archive needs', async () => {
+  it('starts the repository anew with what the newest state of each archive needs', async () => {
     const app = await createRepository(join(bench.folder, 'app'));
     const sources = ['run', '--source', app.path];
     const whole = { BACKUP_INCREMENTS_FROM_MIB: '1000' };
@@ -242,7 +242,7 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
       / has \d\S* MiB, and BACKUP_REPO_MAX_SIZE is 1\.0 MiB: it was started anew and has \S+ [KM]iB now/,
     );
     expect(await at('rev-list', '--count', 'trunk')).toBe('1');
-    // What nothing needs is not kept in the folder either.
+    // What is no longer needed is removed from the folder, too.
     await expect(at('cat-file', '-e', first)).rejects.toThrow();
     expect((await paths()).filter((path) => path.includes('/states/'))).toHaveLength(1);
     expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({
@@ -250,7 +250,7 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
     });
     const versions = ['restore', '--from', address(), 'local/app', '--version', '1'];
     expect(await run([...versions, '--bare', '--to', 'back.git'])).toMatchObject({ code: 0 });
-    // The ledger still tells the truth.
+    // The ledger is still correct.
     expect((await run(sources, whole)).stdout).toContain('1 unchanged');
   });
 
@@ -258,7 +258,7 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
   it.each([
     ['it has commits of others', ada, { 'more.txt': 'more' }],
     ['it had files of others', committer, { 'mine.txt': 'changed' }],
-  ])('leaves alone what is not ours: %s', async (reason, by, files) => {
+  ])('leaves a repository that is not only ours alone: %s', async (reason, by, files) => {
     const app = await createRepository(join(bench.folder, 'app'));
     await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });
     const other = await createRepository(join(bench.folder, 'other'));
@@ -272,7 +272,7 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
     expect(await at('rev-list', '--count', 'trunk')).toBe('3');
   });
 
-  it('starts again where the host began the repository with files, and keeps them', async () => {
+  it('keeps the files with which the host created the repository when it starts it anew', async () => {
     const app = await createRepository(join(bench.folder, 'app'));
     await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });
     const host = await createRepository(join(bench.folder, 'host'));
@@ -316,7 +316,7 @@ describe('store migrate', () => {
   const files = { BACKUP_REPO_LAYOUT: 'files' };
   const migrate = (...args: string[]) => run(['store', 'migrate', ...args]);
 
-  it('turns a destination of `files` into `parts` in one commit, and may be repeated', async () => {
+  it('turns the layout `files` into `parts` in one commit, and can be repeated', async () => {
     for (const name of ['a', 'b']) await bench.add({ fullName: `team/${name}` });
     await bench.logIn();
     await run(['run'], { ...files, BACKUP_INCREMENTS_FROM_MIB: '0' });
@@ -343,7 +343,7 @@ describe('store migrate', () => {
     expect((await run()).stdout).toContain('2 unchanged');
   });
 
-  it('keeps the files at the root if one of them is of no archive here, and names it', async () => {
+  it('keeps the files at the root if one of them belongs to no archive here, and names it', async () => {
     const other = await createRepository(join(bench.folder, 'other'));
     await other.commit({ 'team__lost.bundle': 'of another machine' });
     await other.git('push', '--quiet', target, 'HEAD:trunk');
@@ -358,7 +358,7 @@ describe('store migrate', () => {
     expect(found.some((path) => path.startsWith('archives/team__a/states/'))).toBe(true);
   });
 
-  it('pushes nothing that is damaged here, and removes nothing then', async () => {
+  it('pushes nothing that is damaged here, and then removes nothing', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     await run(['run'], files);

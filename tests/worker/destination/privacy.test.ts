@@ -44,7 +44,7 @@ const doubt = (why: string) => ({
   ),
 });
 
-it('confirms with the destination login, once for many repositories', async () => {
+it('the privacy check uses the destination login, once for many repositories', async () => {
   await bench.add({ fullName: 'team/closed-too', private: true });
   await bench.logIn();
   const destination = await bench.logIn('token', 'github:destination');
@@ -53,7 +53,7 @@ it('confirms with the destination login, once for many repositories', async () =
   expect(await pushed()).toContain('team__closed.bundle');
 });
 
-it('asks with the destination login, then the source login, then no login', async () => {
+it('the privacy check asks with the destination login, then the source login, then no login', async () => {
   const source = await bench.logIn();
   const destination = await bench.logIn('token', 'github:destination');
   bench.host.state.repositories.delete('ada/backups');
@@ -66,20 +66,20 @@ it('asks with the destination login, then the source login, then no login', asyn
   );
 });
 
-it('confirms with the source login if there is no destination login', async () => {
+it('the privacy check uses the source login if there is no destination login', async () => {
   const source = await bench.logIn();
   await run();
   expect(asked()).toEqual([`Bearer ${source}`]);
 });
 
-it('confirms with a token of the environment if no source login is stored', async () => {
+it('the privacy check uses a token from the environment if no source login is stored', async () => {
   const token = makeToken('ghp');
   bench.host.state.tokens.set(token, { login: 'ada', endsAt: null, ofApp: false });
   await run({ GIT_TOKEN_PRIVATE: token });
   expect(asked()).toEqual([`Bearer ${token}`]);
 });
 
-it('pushes no private repository to a public destination, keeps its archive, and goes on', async () => {
+it('a private repository is not pushed to a public destination, its archive is kept, and the run goes on', async () => {
   bench.host.addRepository({ fullName: 'ada/backups', private: false });
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
@@ -91,7 +91,7 @@ it('pushes no private repository to a public destination, keeps its archive, and
   const state = `SELECT archive_key FROM worker_repo_state WHERE repo_full_name = 'team/closed'`;
   expect(await rowsOf(database.db, state)).toEqual([{ archive_key: 'team__closed.bundle' }]);
 
-  // Also when nothing changed, because it is still not pushed.
+  // The next run fails as well although nothing changed, because the archive is still not pushed.
   expect((await run()).code).toBe(1);
   expect(await resultOf('team/closed')).toEqual(doubt('it is public'));
 
@@ -100,7 +100,7 @@ it('pushes no private repository to a public destination, keeps its archive, and
   expect(await pushed()).toBe('a.txt\nteam__closed.bundle\nteam__open.bundle');
 });
 
-it('does not confirm an internal destination', async () => {
+it('an internal destination is not confirmed private', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   bench.host.addRepository({ fullName: 'ada/backups', private: true, internal: true });
@@ -111,7 +111,7 @@ it('does not confirm an internal destination', async () => {
   expect(await pushed()).not.toContain('team__closed.bundle');
 });
 
-it('does not confirm a renamed destination', async () => {
+it('a renamed destination is not confirmed private', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   bench.host.addRepository({ fullName: 'ada/vault', private: true });
@@ -123,19 +123,19 @@ it('does not confirm a renamed destination', async () => {
 });
 
 it.each([
-  ['of another host', 'ssh://git@example.invalid/ada/backups.git', 'it is not on 127.0.0.1'],
+  ['on another host', 'ssh://git@example.invalid/ada/backups.git', 'it is not on 127.0.0.1'],
   ['without an owner', 'git@127.0.0.1:backups.git', 'its address does not name an owner'],
-])('never confirms an address %s', async (_what, address, why) => {
+])('an address %s is never confirmed private', async (_what, address, why) => {
   await bench.logIn();
   expect((await run({ BACKUP_REPO_PATH: address, GIT_SSH_COMMAND: 'false' })).code).toBe(1);
   expect(await resultOf('team/closed')).toEqual(doubt(why));
   expect(asked()).toEqual([]);
 });
 
-it('identifies an ssh address by its host, whatever its port, and pushes over ssh', async () => {
+it('an ssh address is identified by its host, whatever its port, and pushed to over ssh', async () => {
   await bench.logIn();
   const destination = await bench.logIn('token', 'github:destination');
-  // In place of ssh: its last argument is the command for the other side.
+  // Stands in for ssh, whose last argument is the remote command.
   const ssh = join(bench.folder, 'ssh');
   const command = `sed "s#'/#'${join(bench.folder, 'host')}/#"`;
   const script = `#!/bin/sh\nfor last; do :; done\neval "$(echo "$last" | ${command})"\n`;
@@ -149,7 +149,7 @@ it('identifies an ssh address by its host, whatever its port, and pushes over ss
   expect(await pushed()).toContain('team__closed.bundle');
 });
 
-it('writes archives if the destination login cannot be read, and reports why they are not pushed', async () => {
+it('archives are written if the destination login cannot be read, and the run reports why they are not pushed', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination', 'https://elsewhere.example');
   expect((await run()).code).toBe(1);

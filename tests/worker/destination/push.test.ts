@@ -49,7 +49,7 @@ describe('a local destination in the layout `files`', () => {
     expect(await at('rev-list', '--count', 'trunk')).toBe('2');
   });
 
-  it('gets the increments of an archive, after what they continue', async () => {
+  it('gets the increments of an archive after the files that they continue', async () => {
     const work = await bench.add({ fullName: 'team/a' });
     await work.commit({ noise: randomBytes(20_000).toString('hex') });
     await work.git('push', '--quiet', 'origin', 'main');
@@ -79,7 +79,7 @@ describe('a local destination in the layout `files`', () => {
     expect(snapshot).toEqual({ archive_count: 1 });
   });
 
-  it('keeps its other files, also in folders', async () => {
+  it('keeps its other files, including those in folders', async () => {
     const other = await createRepository(join(bench.folder, 'other'));
     await other.commit({ 'README.md': 'mine', 'docs/x': 'x', 'team__a.bundle': 'old' });
     await other.git('push', '--quiet', target, 'HEAD:trunk');
@@ -138,7 +138,7 @@ describe('a local destination in the layout `files`', () => {
     ]);
   });
 
-  it('also accepts sources of the command line, which count as private', async () => {
+  it('accepts sources from the command line, which count as private', async () => {
     const own = await createRepository(join(bench.folder, 'own'));
     await own.commit({ a: 'a' });
     expect((await runTo(target, ['run', '--source', own.path])).code).toBe(0);

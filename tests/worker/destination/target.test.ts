@@ -24,11 +24,11 @@ describe('a destination', () => {
     ['git@github.com:backups', 'ssh', 'github.com', null],
     ['/srv/backups.git', 'local', null, null],
     ['file:///srv/backups.git', 'local', null, null],
-  ])('%s is %s', (address, kind, hostname, repository) => {
+  ])('at %s is recognised as %s', (address, kind, hostname, repository) => {
     expect(read(address)).toMatchObject({ kind, hostname, repository });
   });
 
-  it('is relative to the folder of the command', () => {
+  it('is resolved against the folder of the command', () => {
     expect(read('backups').location).toBe('/home/ada/backups');
   });
 
@@ -38,7 +38,7 @@ describe('a destination', () => {
     'https://github.com/ada/backups?token=pass-word',
     'git://github.com/ada/backups',
     'ext::sh -c pass-word',
-  ])('%s is rejected, naming only the variable', (address) => {
+  ])('at %s is rejected with a message that names only the variable', (address) => {
     const reading = () => read(address);
     expect(reading).toThrow(/^BACKUP_REPO_PATH /);
     expect(reading).not.toThrow(/pass-word/);

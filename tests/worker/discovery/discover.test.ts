@@ -69,7 +69,7 @@ describe('discovery by installations', () => {
     expect(await rowsOf(database.db, state)).toEqual([{ repo_full_name: 'team/a' }]);
   });
 
-  it('notices once that everything is missing, and again after it was there again', async () => {
+  it('reports once that everything is missing, and again if it reappears and goes missing again', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.add({ fullName: 'team/b' });
     await bench.logIn();
@@ -158,7 +158,7 @@ describe('discovery by installations', () => {
     expect(bench.host.state.requests).toEqual([]);
   });
 
-  it('ends with 4 and a failed run when the login is gone', async () => {
+  it('ends with exit code 4 and a failed run after the login was removed', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     await run();

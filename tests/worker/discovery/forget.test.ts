@@ -17,7 +17,7 @@ const results = () =>
 
 beforeEach(() => database.db.query({ text: 'TRUNCATE backup_run_requests' }));
 
-it('no longer misses a repository that is forgotten, until it is back', async () => {
+it('a forgotten repository is not missed until it is back', async () => {
   for (const fullName of ['team/a', 'team/b', 'team/gone']) await bench.add({ fullName });
   await bench.logIn();
   expect((await work('run')).code).toBe(0);
@@ -39,7 +39,7 @@ it('no longer misses a repository that is forgotten, until it is back', async ()
   });
   expect((await work('run')).code).toBe(0);
   expect(await results()).toEqual([]);
-  // Nobody waits for what no run does.
+  // A request that no run can fulfil does not stay pending.
   expect(await rowsOf(database.db, 'SELECT status FROM backup_run_requests')).toEqual([
     { status: 'failed' },
   ]);
@@ -53,7 +53,7 @@ it('no longer misses a repository that is forgotten, until it is back', async ()
   expect(await results()).toEqual([{ name: 'team/gone', status: 'failed' }]);
 });
 
-it('takes it back', async () => {
+it('a forgotten repository can be taken back', async () => {
   await bench.add({ fullName: 'team/a' });
   await bench.logIn();
   await work('run');
@@ -70,7 +70,7 @@ it('takes it back', async () => {
   });
 });
 
-it('says so if there is no such repository, or none is named', async () => {
+it('forget reports a repository that does not exist, and a missing name', async () => {
   expect(await work('forget', 'team/none')).toMatchObject({
     code: 1,
     stdout: 'There is no repository team/none.\n',

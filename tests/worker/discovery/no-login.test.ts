@@ -43,7 +43,7 @@ const mistake = {
 
 describe('run without --source and without a login', () => {
   it.each([[[]], [['--every', '60']], [['--join']], [['--dry-run']]])(
-    'is a mistake where nothing was ever discovered, and nobody hears of it: %j',
+    'is a usage mistake without alerts if nothing was ever discovered: %j',
     async (args) => {
       await worker(['run', '--source', await repository()]);
       const before = { runs: await runs(), pings: [...heartbeat.pings] };
@@ -54,7 +54,7 @@ describe('run without --source and without a login', () => {
     },
   );
 
-  it('is a failed run where discovery has worked, until a run that needs no login', async () => {
+  it('is a failed run if discovery has worked before, until a run that needs no login', async () => {
     const title = 'The last backup run failed';
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
@@ -69,7 +69,7 @@ describe('run without --source and without a login', () => {
     expect(receiver.titles().slice(1)).toEqual([`Resolved: ${title}`]);
   });
 
-  it('is a failed run where the logins cannot be read', async () => {
+  it('is a failed run if the logins cannot be read', async () => {
     const folder = bench.env.BACKUP_CONFIG_DIR ?? '';
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, 'credentials.json'), 'damaged', { mode: 0o600 });
@@ -79,13 +79,13 @@ describe('run without --source and without a login', () => {
     ]);
   });
 
-  it('is a failed run while the database is away, because nobody knows then', async () => {
+  it('is a failed run if the database is unreachable, because discovery may have worked before', async () => {
     const away = `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
     expect((await worker(['run'], away)).code).toBe(4);
     expect(heartbeat.pings).toMatchObject([{ what: '/fail' }]);
   });
 
-  it('takes part in a run that others share', async () => {
+  it('tries to join a run that other workers share', async () => {
     const others = { totalRepos: 0, staleAfterMs: 60_000, abandoned: null, fleetToken: 'token' };
     expect(await startRun(database.db, others)).toHaveProperty('id');
     await expect(worker(['run', '--join'])).rejects.toMatchObject({

@@ -38,7 +38,7 @@ const unlist = (name: string) => {
   }
 };
 
-it('backs up archived repositories and forks, and logs it', async () => {
+it('archived repositories and forks are backed up, and logged as such', async () => {
   await bench.add({ fullName: 'team/old', archived: true });
   await bench.add({ fullName: 'team/copy', fork: true });
   expect((await run()).code).toBe(0);
@@ -48,7 +48,7 @@ it('backs up archived repositories and forks, and logs it', async () => {
   expect(await logsOf('team/copy')).toContain('a fork');
 });
 
-it('backs up a renamed repository under its new name, and keeps the previous archive', async () => {
+it('a renamed repository is backed up under its new name, and its previous archive is kept', async () => {
   await run();
   const { state } = bench.host;
   state.renamed.set('team/sound', 'team/noise');
@@ -69,7 +69,7 @@ it('backs up a renamed repository under its new name, and keeps the previous arc
   ]);
 });
 
-it('claims requests for all and for found repositories, and leaves those for other tracked ones', async () => {
+it('a run claims requests for all and for found repositories, and leaves those for other tracked ones', async () => {
   const earlier = await insertRun(database.db, { status: 'completed' });
   await insertResult(database.db, earlier, 'local/Main', { status: 'completed' });
   await database.db.query({
@@ -87,7 +87,7 @@ it('claims requests for all and for found repositories, and leaves those for oth
   ]);
 });
 
-it('fails a request for a repository that is no longer on the host', async () => {
+it('a request for a repository that is no longer on the host fails', async () => {
   await run();
   bench.host.state.repositories.delete('team/sound');
   unlist('team/sound');
@@ -102,20 +102,20 @@ it('fails a request for a repository that is no longer on the host', async () =>
   ]);
 });
 
-it('says that a repository without refs is empty', async () => {
+it('a repository without refs is reported as empty', async () => {
   await bench.add({ fullName: 'team/new' }, { commits: 0 });
   expect((await run()).code).toBe(0);
   expect(await resultOf('team/new')).toMatchObject({ status: 'empty' });
 });
 
 it.each([
-  ['says so in its list', true],
-  ['says so only when it is asked', false],
-])('says that the host has disabled a repository, where it %s', async (_where, inList) => {
+  ['in its list', true],
+  ['only when asked', false],
+])('a repository reported as disabled %s fails with that reason', async (_where, inList) => {
   await bench.add({ fullName: 'team/closed', disabled: inList });
   bench.http.answers.set('team/closed', (c) => c.text('blocked', 403));
   if (!inList) {
-    // Listed as usual, and blocked by the time that git comes.
+    // Listed as usual, but blocked by the time git fetches it.
     bench.http.answers.set('team/closed', (c) => {
       bench.host.addRepository({ fullName: 'team/closed', disabled: true });
       return c.text('blocked', 403);
@@ -129,7 +129,7 @@ it.each([
   expect(await resultOf('team/sound')).toMatchObject({ status: 'completed' });
 });
 
-it("reports that access was lost between listing and cloning, with git's message", async () => {
+it("access lost between listing and cloning is reported with git's message", async () => {
   await bench.add({ fullName: 'team/gone' });
   bench.http.answers.set('team/gone', (c) => {
     bench.host.state.repositories.delete('team/gone');
@@ -149,7 +149,7 @@ it.each([
   ['unlisted', 200, /^access lost: the repository exists, but discovery no longer finds it/],
   ['disabled', 451, /^the git host has disabled this repository \(451\); its archive/],
 ] as const)(
-  'records a result for a repository that is no longer listed: %s',
+  'a repository that is no longer listed gets a failed result: %s',
   async (_what, status, message) => {
     await bench.add({ fullName: 'team/b' });
     await run();
@@ -167,7 +167,7 @@ it.each([
   },
 );
 
-it('notices once that more than a fifth of all repositories are missing', async () => {
+it('a run reports once that more than a fifth of all repositories are missing', async () => {
   const names = ['a', 'b', 'c', 'd'].map((name) => `team/${name}`);
   for (const fullName of names) await bench.add({ fullName });
   await run();
@@ -180,11 +180,11 @@ it('notices once that more than a fifth of all repositories are missing', async 
     unlist(name);
     bench.host.state.repositories.delete(name);
   };
-  // A fifth is not more.
+  // Exactly a fifth is not enough.
   remove('team/a');
   await run();
   expect(await seen()).toEqual([]);
-  // Of four; the one that was lost before does not count.
+  // One of four: the one that was lost before does not count.
   remove('team/b');
   await run();
   const [last] = await rowsOf<{ id: number }>(database.db, 'SELECT max(id) AS id FROM backup_runs');
@@ -199,7 +199,7 @@ it('notices once that more than a fifth of all repositories are missing', async 
   expect(await seen()).toEqual(missing);
 });
 
-it('records what the login sees, and why not all of it is backed up', async () => {
+it('a run records what the login sees, and why some of it is not backed up', async () => {
   await bench.add({ fullName: 'team/closed', disabled: true });
   await bench.add({ fullName: 'team/left' });
   await bench.add({ fullName: 'team/gone' });
@@ -241,7 +241,7 @@ it('records what the login sees, and why not all of it is backed up', async () =
   expect(await seen()).toEqual(recorded.map((one) => ({ ...one, isNew: false })));
 });
 
-it('ignores repositories of the command line or of another host', async () => {
+it('archives of sources from the command line do not count as missing on the host', async () => {
   const work = `${bench.folder}/work/team/sound`;
   const call = { databaseUrl: database.url, args: ['run', '--source', work] };
   expect((await bench.run(call)).code).toBe(0);
@@ -257,7 +257,7 @@ it.each([
   'team/x\u001b[31m',
   'team/x y',
   `team/${'x'.repeat(101)}`,
-])('does not accept the name %j from the host', async (fullName) => {
+])('the name %j from the host is not accepted', async (fullName) => {
   bench.host.addRepository({ fullName });
   install(bench.host, 'team', fullName);
   expect((await run()).code).toBe(1);
@@ -276,7 +276,7 @@ it.each([
   expect(bench.http.requests.every(({ path }) => path.startsWith('/team/sound.git/'))).toBe(true);
 });
 
-it('reports that an account has suspended the app, and continues with the others', async () => {
+it('an account that suspended the app is reported, and the run continues with the others', async () => {
   bench.host.state.installations.push({
     ...{ id: 9, account: 'quiet', accountType: 'User', selection: 'all', repositories: [] },
     suspended: true,
@@ -290,7 +290,7 @@ it('reports that an account has suspended the app, and continues with the others
   ]);
 });
 
-it('reports an account to back up that the app is not installed on, once, and not the others', async () => {
+it('only a configured account without the app is reported, and only once', async () => {
   const env = { ORG_ACCOUNT: 'Team', PROJECT_ACCOUNT: 'elsewhere' };
   const { code, stderr } = await bench.run({ databaseUrl: database.url, env });
   expect(code).toBe(0);
@@ -308,18 +308,18 @@ it('reports an account to back up that the app is not installed on, once, and no
   expect(await planned()).toEqual(recorded);
 });
 
-it('says of which account only chosen repositories are seen', async () => {
+it('an account that shares only selected repositories with the app is reported', async () => {
   await bench.add({ fullName: 'other/all' });
   for (const installation of bench.host.state.installations) {
     installation.selection = installation.account === 'team' ? 'selected' : 'all';
   }
   const { stderr } = await run();
   expect(stderr.match(/only the repositories of .*/g)).toEqual([
-    'only the repositories of team that were chosen for the app are seen',
+    'the app can see only the selected repositories of team',
   ]);
 });
 
-it('records that it leaves out the repository that archives are pushed to', async () => {
+it('a run records that it leaves out the repository that archives are pushed to', async () => {
   await bench.add({ fullName: 'team/backups', private: true });
   await bench.logIn('token', 'github:destination');
   const env = { BACKUP_REPO_PATH: `${bench.host.url}/team/backups.git` };
@@ -330,7 +330,7 @@ it('records that it leaves out the repository that archives are pushed to', asyn
   ]);
 });
 
-it('does not take a repository over http for whole when it is shallow, at first or later', async () => {
+it('a shallow repository over http is not mistaken for a whole one, at first or later', async () => {
   const work = await bench.add({ fullName: 'team/cut' }, { commits: 3 });
   const hosted = join(bench.folder, 'host/team/cut.git');
   const whole = join(bench.folder, 'whole.git');
@@ -346,7 +346,7 @@ it('does not take a repository over http for whole when it is shallow, at first 
   await git(bench.folder, 'clone', '--quiet', '--mirror', whole, hosted);
   expect((await run()).code).toBe(0);
 
-  // A new commit, which the shallow one has and the archive has not, without what leads to it.
+  // A new commit that the shallow repository has, without its ancestors, and the archive does not.
   await work.commit({ 'b.txt': 'b' });
   await work.commit({ 'b.txt': 'c' });
   await work.git('push', '--quiet', whole, 'main');
