@@ -3,17 +3,17 @@ import type { RunReport } from '../running/report.ts';
 import { type DrillDeps, performDrills } from './drill-session.ts';
 import { describeDrill, describeDrills, drillEvent } from './drill-text.ts';
 
-/** How a run asks for drills. */
+/** Options of the drills after a run. */
 export interface DrillsAfterRun {
-  /** 0 for none. */
+  /** 0: no drills. */
   budgetMs: number;
   stdout: OutputStream;
   isJson: boolean;
 }
 
 /**
- * Drills the repositories whose turn it is, once a run has ended and its locks are free. Whatever comes of it, the
- * results of the run stay what they are.
+ * Drills the repositories that are due, after a run has ended and released its locks. The outcome never changes the
+ * results of the run.
  */
 export async function drillAfterRun(
   deps: DrillDeps,

@@ -10,7 +10,7 @@ import { startHeartbeat } from '../lease/heartbeat.ts';
 import { unlessAway } from '../retry.ts';
 import { listSpooledDrills } from './drill-spool.ts';
 
-/** What claims are made with. */
+/** What a claim needs. */
 interface ClaimDeps extends Pick<CommandContext, 'db' | 'clock'> {
   dataFolder: string;
   archiveFolder: string;
@@ -24,7 +24,7 @@ interface ClaimSelection {
   identityFile: string | null;
 }
 
-/** Claims the repository whose turn it is, and says whether its archive is one that was recorded. Null if none is due. */
+/** Claims the next repository that is due, and says whether its archive was recorded. Null if none is due. */
 export async function claimNext(
   deps: ClaimDeps,
   { only, isForced, identityFile }: ClaimSelection,
@@ -40,16 +40,16 @@ export async function claimNext(
     isKnown: false,
   });
   if (only !== null) return isUnknown(only);
-  // Without the database, failures of the stores are unknown, and a proof of the folder would end them.
+  // Without the database, failed drills of the stores are unknown, and a proof of the folder would end them.
   if (due === null || isLocked(deps, identityFile)) return null;
-  // Without the database nobody knows the proofs: those that wait in the spool are left out.
+  // Without the database, earlier proofs are unknown except those in the spool, whose repositories are left out.
   const listed = await listRepositories(deps.archiveFolder);
   const left = new Set([...without, ...(await listSpooledDrills(deps.dataFolder))]);
   const first = listed.find((one) => one.includes('/') && !left.has(one.toLowerCase()));
   return first === undefined ? null : { ...isUnknown(first), isKnown: true };
 }
 
-/** Keeps other workers from a repository for as long as its drill takes. */
+/** Keeps other workers away from a repository while it is drilled. */
 export function holdClaim(
   { db, clock }: ClaimDeps,
   holder: string,
@@ -57,7 +57,7 @@ export function holdClaim(
 ): { release(): Promise<void> } {
   const heartbeat = startHeartbeat({
     clock,
-    // A claim that is lost does no harm: the repository is drilled twice then.
+    // Losing a claim does no harm: the repository is then drilled twice.
     beat: () => unlessAway(() => renewDrillClaim(db, holder, repository), true),
     onTaken: () => undefined,
     onUnreachable: () => undefined,
@@ -70,7 +70,7 @@ export function holdClaim(
   };
 }
 
-/** Whether nobody can decrypt here what is stored. */
+/** Whether what is stored is encrypted and cannot be decrypted here. */
 export function isLocked({ stores }: ClaimDeps, identityFile: string | null): boolean {
   return stores.recipients.length > 0 && identityFile === null;
 }

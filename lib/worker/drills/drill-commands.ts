@@ -4,12 +4,12 @@ import { wrongUsage } from '../../command-line.ts';
 /** Proves that archives can be restored. */
 export interface DrillCommand {
   name: 'drill';
-  /** Null for those whose turn it is, or all. */
+  /** Null: the repositories that are due, or all of them. */
   repository: string | null;
   isAll: boolean;
   /** Null: DRILL_BUDGET_MINUTES, or no limit for one repository and for all. */
   budgetMinutes: number | null;
-  /** As it was given; null for none. */
+  /** As given on the command line; null for none. */
   identityFile: string | null;
 }
 
@@ -28,10 +28,10 @@ export function addDrillCommand(program: Command, found: (command: DrillCommand)
     .command('drill')
     .summary('prove that archives can be restored')
     .description(
-      'Restores archives into a temporary folder from where they would be restored (the stores or the destination, else the archive folder), proves that what comes out is whole, removes it, and records that in a ledger. By default those whose turn it is, the oldest proof first.',
+      'Restores archives into a temporary folder, from the place that a real restore would use (the stores or the destination, else the archive folder), proves that the result is whole, removes it, and records the outcome in a ledger. By default, drills the repositories that are due, the oldest proof first.',
     )
     .option('--repo <name>', 'only this repository, as owner/name, now')
-    .addOption(new Option('--all', 'all of them, now').conflicts('repo'))
+    .addOption(new Option('--all', 'all repositories, now').conflicts('repo'))
     .addOption(
       new Option(
         '--budget <minutes>',

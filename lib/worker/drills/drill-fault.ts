@@ -20,7 +20,7 @@ export interface DrillFault {
   isMissing: boolean;
   /** Whether other drills from the same store are likely to fail too. */
   isOfStore: boolean;
-  /** Whether the store is not there at all, so that no other drill can restore from it. */
+  /** Whether the store does not exist, so that no other drill can restore from it. */
   isStoreGone: boolean;
 }
 
@@ -28,8 +28,8 @@ const NO_IDENTITY =
   'it is encrypted, and this worker has no identity that decrypts it: run `npm run worker -- drill --identity FILE` on a machine that has it';
 
 /**
- * Tells an archive that cannot be restored (`failed`) from a drill that could not find out (`incomplete`): for lack of
- * time, room, the network, credentials or an identity. Null for an unexpected error.
+ * Distinguishes an archive that cannot be restored (`failed`) from a drill that could not find out (`incomplete`) for
+ * lack of time, space, network, credentials or an identity. Null for an unexpected error.
  */
 export function describeFault(error: unknown): DrillFault | null {
   const fault = (
@@ -41,7 +41,7 @@ export function describeFault(error: unknown): DrillFault | null {
     isStoreGone: false,
     ...more,
   });
-  // An identity that cannot decrypt one archive will hardly decrypt the next.
+  // An identity that cannot decrypt one archive is unlikely to decrypt the next.
   const locked = fault('incomplete', NO_IDENTITY, { isOfStore: true });
   if (error instanceof BudgetUsed || error instanceof DrillIncomplete) {
     return fault('incomplete', error.message);
@@ -61,7 +61,7 @@ export function describeFault(error: unknown): DrillFault | null {
   if (!(error instanceof AppError)) return null;
   const { cause, message } = error;
   if (cause instanceof StoreFault) {
-    // A disk that is not mounted says nothing of its archives. Runs tell of the store, once for all of its repositories.
+    // A disk that is not mounted says nothing about its archives. Runs report the store, once for all its repositories.
     const outcome = cause.kind === 'damaged' ? 'failed' : 'incomplete';
     return fault(outcome, message, { isOfStore: true, isStoreGone: cause.kind === 'missing' });
   }

@@ -15,30 +15,30 @@ import { UnfitObject } from '../restoring/store-faults.ts';
 import { type DrillFault, describeFault } from './drill-fault.ts';
 import type { DrillPlace } from './drill-place.ts';
 
-/** What drills of one session have in common. */
+/** What the drills of a session share. */
 export interface DrillContext {
   options: Pick<WorkerOptions, 'environment' | 'clock'>;
   log: Log;
   display: Display;
   gitVersion: string;
-  /** Where scratch folders are made. */
+  /** Where scratch folders are created. */
   folder: string;
-  /** What the database knows of a version; null if nothing, or if it is away. */
+  /** What the database has recorded about a version; null if nothing, or if it is unreachable. */
   findRecorded(repository: string, version: number): Promise<RecordedVersion | null>;
 }
 
-/** What is drilled. */
+/** What to drill, and from where. */
 export interface DrillRequest {
   repository: string;
   place: DrillPlace;
-  /** Whether the place is known to have got it. */
+  /** Whether the repository is known to be stored there. */
   isStored: boolean;
-  /** The newest version that the place was given, as far as is recorded. */
+  /** The newest version that is recorded as stored there; null if none is. */
   storedVersion: number | null;
   signal: AbortSignal;
 }
 
-/** A drill that has ended. */
+/** The result of a drill. */
 export interface EndedDrill {
   drill: NewDrill;
   /** Null if it was proven. */
@@ -46,8 +46,8 @@ export interface EndedDrill {
 }
 
 /**
- * Restores a repository from a place into scratch, and says what that proves. An archive counts as damaged only if a
- * second try finds it so too: a run may have replaced its files during the first. Throws the reason of the signal,
+ * Restores a repository from a place into a scratch folder, and reports what that proves. An archive counts as damaged
+ * only if a second try agrees, because a run may have replaced its files during the first. Throws the signal's reason,
  * unless it makes the drill incomplete.
  */
 export async function performDrill(
@@ -96,7 +96,7 @@ async function tryOnce(
   const target = join(scratch, 'restored');
   const prove = async (archives: AvailableArchive) => {
     found.version = await versionOf(archives);
-    // A store that lost its newest state, or was set back, has an older version, which would be proven instead.
+    // A store that lost its newest state, or was rolled back, would have an older version proven instead.
     if (storedVersion !== null && found.version !== null && found.version < storedVersion) {
       throw await explainLoss(place, repository, storedVersion);
     }
@@ -121,7 +121,7 @@ async function tryOnce(
     if (fault !== null) return { fault, found };
     if (signal.aborted) throw signal.reason;
     log.error('a restore drill ended unexpectedly', { repository, error });
-    const reason = 'it ended unexpectedly: see the output of the worker';
+    const reason = "it ended unexpectedly: see the worker's output";
     return {
       found,
       fault: {
@@ -136,7 +136,7 @@ async function tryOnce(
   }
 }
 
-/** Why a version that was stored in a place is not found there. It is not lost if only the key to it is not here. */
+/** Why a version that was stored in a place is not found there. It is not lost if only its key is missing here. */
 async function explainLoss(
   { source }: DrillPlace,
   repository: string,
@@ -145,14 +145,14 @@ async function explainLoss(
   const leftOut = await source.findLeftOut(repository, version);
   if (leftOut === 'locked') return new UnfitObject('locked', `version ${version} is locked`);
   if (leftOut === null) {
-    return corrupt(`version ${version} was stored there, but is not there any more`);
+    return corrupt(`version ${version} was stored there, but is no longer there`);
   }
   return new DrillIncomplete(
-    `version ${version} is there unencrypted, and so left out with --identity: drill it without`,
+    `version ${version} is stored there unencrypted, so --identity leaves it out: drill it without --identity`,
   );
 }
 
-/** The version that would be restored, as far as the note can be read: restoring says what is wrong with it. */
+/** The version that would be restored; null if the note cannot be read, because restoring it reports why. */
 async function versionOf({ root, repository, choice }: AvailableArchive): Promise<number | null> {
   if (choice !== 'newest' && 'version' in choice) return choice.version;
   try {

@@ -12,7 +12,7 @@ import { openStoreSource } from '../restoring/store-source.ts';
 
 /** Where a drill restores from. */
 export interface DrillPlace {
-  /** As the ledger calls it. */
+  /** Its name in the ledger. */
   storage: string;
   source: ArchiveSource;
 }
@@ -26,13 +26,13 @@ export interface PlacesOptions {
   /** The file of the age identity that decrypts the stores; null for none. */
   identityFile: string | null;
   display: Display;
-  /** Where stores keep what they need for a while. The caller removes it. */
+  /** For temporary files of the stores. The caller removes it. */
   folder: string;
 }
 
 /**
- * Opens where archives would be restored from: the stores and the destination in the layout `parts`, or the archive
- * folder if there are none.
+ * Opens the places from which archives would be restored: the stores and the destination in the layout `parts`, or the
+ * archive folder if there are none.
  */
 export async function openDrillPlaces(places: PlacesOptions): Promise<DrillPlace[]> {
   const { options, archiveFolder, identityFile, display, folder, layout } = places;
@@ -53,7 +53,7 @@ export async function openDrillPlaces(places: PlacesOptions): Promise<DrillPlace
   return [{ storage: FOLDER_STORAGE, source: openArchiveFolder(archiveFolder) }];
 }
 
-/** What the stores and the destination are called in the ledger. One with archives at its root is never drilled. */
+/** The stores and the destination by their names in the ledger, without a destination in the layout `files`. */
 export function storagesOf({
   stores,
   target,
@@ -64,8 +64,8 @@ export function storagesOf({
 }
 
 /**
- * The place whose turn it is: the one that was not drilled for longest, by the last drills. One that failed is first
- * until it proves the repository, because a proof from another place says nothing of what is damaged there.
+ * Chooses the place that was drilled longest ago, according to the last drills. A place that failed goes first until it
+ * proves the repository, because a proof from another place says nothing about the damage there.
  */
 export function choosePlace(
   places: readonly DrillPlace[],

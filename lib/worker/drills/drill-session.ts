@@ -27,49 +27,49 @@ import { deliverDrills, spoolDrill } from './drill-spool.ts';
 
 /** After this many failures of a whole store in a row, the remaining repositories are skipped. */
 const MAX_AWAY = 3;
-/** How long the record of a drill waits for the database. */
+/** How long recording a drill waits for the database. */
 const PATIENCE_MS = 5_000;
 
-/** What drills need. */
+/** What a session of drills needs. */
 export interface DrillDeps extends CommandContext {
   dataFolder: string;
   archiveFolder: string;
-  /** With `recipients`, what is stored is encrypted for them. */
+  /** If there are `recipients`, what is stored is encrypted for them. */
   stores: { addresses: readonly StoreAddress[]; recipients: readonly string[] };
   target: PushTarget | null;
   layout: 'parts' | 'files' | null;
 }
 
-/** Which drills. */
+/** Which drills to perform. */
 export interface DrillSelection {
   /** Only this repository; null for all. */
   only: string | null;
-  /** Also those whose turn has not come. */
+  /** Also drill repositories that are not due yet. */
   isForced: boolean;
-  /** Null for none. */
+  /** Null for no limit. */
   budgetMs: number | null;
   /** The file of the age identity that decrypts the stores; null for none. */
   identityFile: string | null;
-  /** The run that they follow; null if there is none. */
+  /** The run after which they are performed; null if there is none. */
   runId: number | null;
   /** Called after each drill. */
   onDrill(drill: NewDrill): void;
 }
 
-/** What a session of drills has done. */
+/** The result of a session of drills. */
 export interface DrillReport {
   proven: number;
   failed: number;
   incomplete: number;
   /** Whether it ended because the budget was used up. */
   isBudgetUsed: boolean;
-  /** Why it ended before it was done; null if it did not. */
+  /** Why it ended early; null if it did not. */
   stopped: string | null;
 }
 
 /**
- * Drills one repository after the other, until none is due, the budget is used up, or the signal aborts, which is no
- * error. Each is recorded when it has ended, or spooled while the database is away.
+ * Drills one repository after another until none is due, the budget is used up, or the signal aborts, which is not an
+ * error. Each drill is recorded when it ends, or spooled while the database is unreachable.
  */
 export async function performDrills(
   deps: DrillDeps,
@@ -105,7 +105,7 @@ export async function performDrills(
     places = await openDrillPlaces({
       ...{ options: { ...deps, signal: budget.signal }, archiveFolder, layout, display },
       ...{ identityFile, folder: scratch },
-      // Drills from these would be incomplete after each run, and the archive folder would never be proven.
+      // Drills from stores that cannot be decrypted would always be incomplete, and the archive folder never proven.
       ...(isLocked(deps, identityFile)
         ? { stores: [], target: null }
         : { stores: stores.addresses, target: deps.target }),
@@ -131,7 +131,7 @@ interface Session {
   context: DrillContext;
   places: readonly DrillPlace[];
   report: { -readonly [Name in keyof DrillReport]: DrillReport[Name] };
-  /** Aborts when the budget is used up, too. */
+  /** Also aborts when the budget is used up. */
   signal: AbortSignal;
 }
 
@@ -157,7 +157,7 @@ async function drillAll(
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
     const claim = holdClaim(deps, holder, repository);
     try {
-      // A proof from another place would end the failure although the damage is still there.
+      // A proof from another place would clear the failure although the damage is still there.
       if (failedIn !== null && failedIn !== place.storage && configured.has(failedIn)) {
         const reason = `${cleanText(repository)} failed its drill from ${failedIn}, which cannot be drilled here`;
         if (selection.only !== null) return { ...report, stopped: reason };
@@ -168,7 +168,7 @@ async function drillAll(
       const request = { repository, place, isStored, storedVersion: stored?.version ?? null };
       const ended = await performDrill(context, { ...request, signal });
       if (ended.fault?.isMissing && !isKnown) throw new AppError('NOT_FOUND', ended.fault.reason);
-      // What began late may fit next time, when it is first.
+      // A drill that began late may fit next time, when it goes first.
       const isCut = signal.reason instanceof BudgetUsed && ended.fault?.outcome === 'incomplete';
       if (isCut && tried.length > 0) return { ...report, isBudgetUsed: true };
       await record(deps, ended.drill, selection.runId);
@@ -198,12 +198,12 @@ async function record(
     if (!isDatabaseUnavailable(error)) throw error;
     if (await spoolDrill(dataFolder, drill, runId)) return;
     display.line(
-      `the drill of ${drill.repository} is not recorded: too many wait in DATA_DIR/spool`,
+      `the drill of ${drill.repository} is not recorded: too many drills wait in DATA_DIR/spool`,
     );
   }
 }
 
-/** Delivers what earlier drills have spooled. */
+/** Delivers the drills that were spooled earlier. */
 async function deliver({ db, dataFolder, display }: DrillDeps): Promise<void> {
   const delivered = await unlessAway(() => deliverDrills(db, dataFolder), null);
   for (const name of delivered?.damaged ?? []) {

@@ -10,10 +10,10 @@ import { type NewDrill, newDrill } from '../../records/drills/new-drill.ts';
 import { recordDrill } from '../../records/drills/record.ts';
 import { listSpoolFolder, makeSpoolFolder } from '../spool/spool-file.ts';
 
-/** Beyond this, drills are dropped: the database has been away for too long. */
+/** With this many files, further drills are dropped: the database has been unreachable for too long. */
 const MAX_FILES = 10_000;
 const MAX_FILE_BYTES = 64 * 2 ** 10;
-/** The name has the time, so that they are delivered in their order. */
+/** The name contains the time, so that drills are delivered in order. */
 const fileName = /^drill-\d{15}-[0-9a-f-]{36}\.json$/;
 
 const spooledDrill = z.strictObject({
@@ -22,7 +22,7 @@ const spooledDrill = z.strictObject({
   drill: newDrill,
 });
 
-/** Keeps a drill until the database is back, each in a file of its own. False if there are too many already. */
+/** Keeps a drill in a file of its own until the database is back. False if there are too many already. */
 export async function spoolDrill(
   dataFolder: string,
   drill: NewDrill,
@@ -41,12 +41,12 @@ export async function spoolDrill(
   return true;
 }
 
-/** The paths of the drills that wait, the oldest first. */
+/** The paths of the waiting drills, oldest first. */
 export function listDrillFiles(dataFolder: string): Promise<string[]> {
   return listSpoolFolder(dataFolder, fileName);
 }
 
-/** The repositories of the drills that wait, in lower case. */
+/** The repositories of the waiting drills, in lower case. */
 export async function listSpooledDrills(dataFolder: string): Promise<string[]> {
   const found: string[] = [];
   for (const path of await listDrillFiles(dataFolder)) {
@@ -56,16 +56,16 @@ export async function listSpooledDrills(dataFolder: string): Promise<string[]> {
   return found;
 }
 
-/** What became of the drills that waited. */
+/** The result of delivering the waiting drills. */
 export interface DeliveredDrills {
   delivered: number;
-  /** Files that no worker can have written. They are kept. */
+  /** Files that no worker can have written, which are kept. */
   damaged: string[];
 }
 
 /**
- * Records the drills that wait, the oldest first, and deletes each that is recorded. Several workers may do so at once.
- * Throws errors of the database.
+ * Records the waiting drills, oldest first, and deletes each file once its drill is recorded. Several workers may do so
+ * at once. Throws database errors.
  */
 export async function deliverDrills(db: Database, dataFolder: string): Promise<DeliveredDrills> {
   const result: DeliveredDrills = { delivered: 0, damaged: [] };

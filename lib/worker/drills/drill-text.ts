@@ -5,7 +5,7 @@ import type { DrillReport } from './drill-session.ts';
 
 const verdicts = { proven: 'proven', failed: 'FAILED', incomplete: 'incomplete' } as const;
 
-/** A drill in a line, for people. */
+/** Describes a drill in one line for people. */
 export function describeDrill(drill: NewDrill): string {
   const { repository, version, storage, outcome, reason, durationMs, bytes, evidence } = drill;
   const which = version === null ? '' : `, version ${version}`;
@@ -16,7 +16,7 @@ export function describeDrill(drill: NewDrill): string {
   return `${what} (${refs}, ${counted(evidence.objects ?? 0, 'object')}, ${counted(evidence.tree_files ?? 0, 'file')}; ${formatBytes(bytes)} in ${seconds} s)`;
 }
 
-/** A drill for a program that reads the JSON lines of a run. */
+/** Describes a drill as one of a run's JSON lines. */
 export function drillEvent(drill: NewDrill, runId: number | null): string {
   return JSON.stringify({
     ...{ event: 'drill', at: drill.startedAt, run_id: runId, repository: drill.repository },
@@ -25,12 +25,12 @@ export function drillEvent(drill: NewDrill, runId: number | null): string {
   });
 }
 
-/** What a session of drills has done, in a line or two. */
+/** Summarizes a session of drills in a line or two. */
 export function describeDrills(report: DrillReport): string {
   const { proven, failed, incomplete, isBudgetUsed, stopped } = report;
   const all = proven + failed + incomplete;
   const ends = [
-    ...(isBudgetUsed ? ['The budget is used up; the others come next time.'] : []),
+    ...(isBudgetUsed ? ['The budget is used up; the remaining repositories come next time.'] : []),
     ...(stopped === null ? [] : [`Stopped: ${stopped}.`]),
   ];
   const line =

@@ -5,12 +5,12 @@ export const MAX_TRIES = 3;
 
 const FIRST_PAUSE_MS = 2_000;
 const FACTOR = 4;
-/** A part of each pause, so that repositories which failed together do not return together. */
+/** The random share that is added to each pause, so that repositories that failed together are not retried together. */
 const JITTER = 0.25;
 
 /**
  * Milliseconds until the next try after `tries` tries failed: 2 s, then 8 s, up to a quarter more, or what the
- * host asked for if that is longer. Null if there is no use in another one. `random` is from 0 to 1.
+ * host asked for if that is longer. Null if another try is pointless. `random` is from 0 to 1.
  */
 export function pauseBeforeRetry(
   { isTransient, retryAfterMs }: Fault,

@@ -1,6 +1,6 @@
 import type { GitFault } from '../../git/git.ts';
 
-/** Why a repository failed, for a person who has to do something about it. */
+/** Why a repository failed, for the person who has to fix it. */
 export type FaultKind =
   | 'login'
   | 'missing'
@@ -18,12 +18,12 @@ export type FaultKind =
   | 'store'
   | 'other';
 
-/** What a failure calls for. */
+/** What kind of failure it is, and how to react to it. */
 export interface Fault {
   kind: FaultKind;
   /** Whether another try may succeed within minutes. */
   isTransient: boolean;
-  /** Whether the host should be asked for less at once. */
+  /** Whether the host should get fewer requests at once. */
   isOverload: boolean;
   /** Milliseconds that the host asked to wait; null if it did not. */
   retryAfterMs: number | null;
@@ -32,8 +32,8 @@ export interface Fault {
 const MAX_RETRY_AFTER_SECONDS = 15 * 60;
 
 /**
- * In this order, the first that matches: git reports the consequences of a fault too, so that a repository that
- * is damaged at its host also reads as a connection that ended early.
+ * The first match counts: git also reports the consequences of a fault, so a repository that is damaged on its host
+ * also reads like a connection that ended early.
  */
 const kinds: readonly [FaultKind, RegExp][] = [
   [
@@ -84,7 +84,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
 const connectionReset = /connection (?:was )?(?:reset|closed by)|curl (?:56|92)\b/i;
 const retryAfter = /retry[- _]?after\W{1,3}(\d{1,6})\b/i;
 
-/** What a failure of git, of the git host's API or of the file system calls for, by its message. */
+/** Classifies a failure of git, the git host's API or the file system by its message. */
 export function classifyFault(message: string, fault: GitFault = 'failed'): Fault {
   const found = kinds.find(([, pattern]) => pattern.test(message));
   const kind = fault === 'missing' || fault === 'output' ? 'other' : (found?.[0] ?? 'other');

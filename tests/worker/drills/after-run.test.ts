@@ -23,7 +23,7 @@ const run = (args: string[] = [], more: Partial<WorkerCall> = {}) =>
     ...more,
   });
 
-/** Damages the archive without its size or time telling, so that no run notices before its drill. */
+/** Damages the archive without changing its size or time, so that no run notices before the drill. */
 async function damage(): Promise<void> {
   const path = join(world.archives, 'local__app.bundle');
   const { atime, mtimeMs } = await stat(path);
@@ -35,7 +35,7 @@ async function damage(): Promise<void> {
 }
 
 describe('the drills after a run', () => {
-  it('prove what the run has backed up, when it has ended and its lock is free', async () => {
+  it('prove what the run backed up, after it has ended and released its lock', async () => {
     const seen: unknown[] = [];
     const wrap = (db: Database): Database => ({
       ...db,
@@ -60,7 +60,7 @@ describe('the drills after a run', () => {
     expect(await outcomes()).toHaveLength(1);
   });
 
-  it('make noise when one fails, and change nothing of the run', async () => {
+  it('report a failure without changing the results of the run', async () => {
     await run([], { env: { DRILL_BUDGET_MINUTES: '0' } });
     await damage();
     const { code, stdout, stderr } = await run();
@@ -77,7 +77,7 @@ describe('the drills after a run', () => {
     ]);
   });
 
-  it('are JSON for a program', async () => {
+  it('are reported as JSON lines with --json', async () => {
     const { stdout } = await run(['--json']);
     const lines = stdout
       .trim()
@@ -91,14 +91,14 @@ describe('the drills after a run', () => {
 
   it.each([
     ['with a budget of 0', [], { DRILL_BUDGET_MINUTES: '0' }],
-    ['of a dry run', ['--dry-run'], { DRILL_BUDGET_MINUTES: '5' }],
-  ])('are not done %s', async (_what, args, env) => {
+    ['in a dry run', ['--dry-run'], { DRILL_BUDGET_MINUTES: '5' }],
+  ])('do not happen %s', async (_what, args, env) => {
     await world.backUpFirst();
     await run(args, { env });
     expect(await outcomes()).toEqual([]);
   });
 
-  it('leave out a repository that another worker drills', async () => {
+  it('leave out a repository that another worker is drilling', async () => {
     await world.backUpFirst();
     const all = { now: new Date().toISOString(), isForced: true, only: null, without: [] };
     expect(await claimDrill(database.db, 'other', all)).toMatchObject({ repository: 'local/app' });

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { describeFault } from '../../../lib/worker/drills/drill-fault.ts';
 
-it('calls a drill incomplete whose disk is full', async () => {
+it('a drill is incomplete if the disk is full', async () => {
   const full = await open('/dev/full', 'w');
   const error = await full.write('x').catch((reason: unknown) => reason);
   await full.close();
@@ -14,6 +14,6 @@ it('calls a drill incomplete whose disk is full', async () => {
   });
 });
 
-it('leaves an error that nobody expected to the output of the worker', () => {
+it('an unexpected error is left to the output of the worker', () => {
   expect(describeFault(new TypeError('x is not a function'))).toBeNull();
 });

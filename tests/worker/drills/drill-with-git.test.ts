@@ -19,7 +19,7 @@ const drills = () =>
 
 const leftovers = () => readdir(join(`${world.archives}-data`, 'drills'));
 
-/** Drills with git, except that the shell runs `script` for commands with a word, as `real "$@"` runs git. */
+/** Drills, but runs `script` instead of a git command that contains `word`. In it, `real "$@"` runs git. */
 async function drill(except?: { word: string; script: string }) {
   const path = process.env.PATH ?? '';
   const bin = join(world.folder, 'bin');
@@ -50,7 +50,7 @@ describe('a restore drill', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('counts objects with old defects, and is proven', async () => {
+  it('is proven despite objects with old defects, which it counts', async () => {
     const tree = await world.app.git('rev-parse', 'HEAD^{tree}');
     const path = join(world.folder, 'commit');
     await writeFile(
@@ -64,9 +64,9 @@ describe('a restore drill', () => {
     expect(await drills()).toMatchObject([{ outcome: 'proven', evidence: { defects: 1 } }]);
   });
 
-  it('fails when a file that was checked out has other content than its tree names', async () => {
+  it('fails when the content of a checked-out file differs from its tree', async () => {
     await world.backUp();
-    // Of the same size, so that only reading the file can tell.
+    // The size stays the same, so that only reading the file reveals it.
     const script = `real "$@" || exit
     for word; do case $word in --work-tree=*) tree=\${word#*=};; esac; done
     case " $* " in *' -u '*) tr two TWO < "$tree/a.txt" > "$tree/new" && mv "$tree/new" "$tree/a.txt";; esac`;

@@ -137,7 +137,7 @@ describe('a restore drill', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('fails when the version is another one than the database knows', async () => {
+  it('fails when the version differs from the recorded one', async () => {
     await world.backUpFirst();
     await database.db.query({
       text: "UPDATE archive_versions SET manifest_sha256 = repeat('a', 64)",
@@ -147,7 +147,7 @@ describe('a restore drill', () => {
     );
   });
 
-  it('fails when the refs are not those that the database recorded', async () => {
+  it('fails when the refs differ from the recorded ones', async () => {
     await world.backUpFirst();
     await database.db.query({ text: "UPDATE archive_versions SET refs_sha256 = repeat('a', 64)" });
     expect((await drill()).stdout).toContain(
@@ -155,7 +155,7 @@ describe('a restore drill', () => {
     );
   });
 
-  it('fails when the archive is gone, and again only when a run found the repository good', async () => {
+  it('fails when the archive is missing, and again only after a run found the repository good', async () => {
     await world.backUpFirst();
     await rm(join(world.archives, 'local__app.bundle'));
     expect(await drill([])).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILED') });
@@ -173,13 +173,13 @@ describe('a restore drill', () => {
     expect((await drill([], { clock: later })).stdout).toContain('FAILED');
   });
 
-  it('proves nothing of a repository that nobody knows, and records nothing', async () => {
+  it('rejects an unknown repository and records nothing', async () => {
     await world.backUpFirst();
     await expect(drill(['--repo', 'local/other'])).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await drills()).toEqual([]);
   });
 
-  it('runs nothing that a hostile repository brings, and reads back what it stores', async () => {
+  it('runs nothing from a hostile repository, and reads its files back as they are stored', async () => {
     const { app } = world;
     await app.commit({
       '.gitmodules':
@@ -191,7 +191,7 @@ describe('a restore drill', () => {
     });
     const add = (mode: string, id: string, path: string) =>
       app.git('update-index', '--add', '--cacheinfo', `${mode},${id},${path}`);
-    // As somebody else's git has stored it: ours would convert the files.
+    // Added without git's conversions, which would change the files.
     await add('100644', await app.git('rev-parse', 'HEAD:attributes'), '.gitattributes');
     await add('160000', await app.git('rev-parse', 'HEAD'), 'x');
     await add('120000', await app.git('rev-parse', 'HEAD:dos.txt'), 'outside');
@@ -247,7 +247,7 @@ describe('a restore drill', () => {
     expect(row?.evidence).toMatchObject({ refs: 2 });
   });
 
-  it('removes what a killed drill has left', async () => {
+  it('removes what a killed drill left behind', async () => {
     await world.backUpFirst();
     await drill();
     await mkdir(join(`${world.archives}-data`, 'drills', `.scratch-${hostname()}-999999-AAAAAA`));
@@ -255,7 +255,7 @@ describe('a restore drill', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('goes on beside leftovers that cannot be removed, and warns of them once', async () => {
+  it('continues despite leftovers that cannot be removed, and warns of them once', async () => {
     await world.backUpFirst();
     const folder = join(`${world.archives}-data`, 'drills');
     const names = ['AAAAAA', 'BBBBBB'].map((end) => `.scratch-${hostname()}-999999-${end}`);
@@ -295,7 +295,7 @@ describe('a restore drill', () => {
   });
 });
 
-describe('the budget of drills', () => {
+describe('a drill budget', () => {
   /** A clock whose first sleep, which is the budget, ends when a statement is about to be sent. */
   function endingAt(name: string) {
     let end: () => void = () => undefined;
@@ -329,7 +329,7 @@ describe('the budget of drills', () => {
     return { clock: first, wrap };
   }
 
-  it('makes a drill incomplete that does not fit into it', async () => {
+  it('leaves a drill that does not fit into it incomplete', async () => {
     await world.backUpFirst();
     const { code, stdout } = await drill(['--budget', '3'], endingAt('recorded_version_of_drill'));
     expect({ code, stdout }).toMatchObject({
@@ -340,7 +340,7 @@ describe('the budget of drills', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('starts no drill when it is used up', async () => {
+  it('prevents further drills when it is used up', async () => {
     const other = await copyRepository(world.app, join(world.folder, 'other'));
     const sources = ['--source', world.app.path, '--source', other.path];
     const { archives } = world;
@@ -360,7 +360,7 @@ describe('the budget of drills', () => {
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /^proven: local\/\w+, .*\nDrilled 1 repository: 1 proven, 0 failed, 0 incomplete\. The budget is used up; the others come next time\.\n$/,
+        /^proven: local\/\w+, .*\nDrilled 1 repository: 1 proven, 0 failed, 0 incomplete\. The budget is used up; the remaining repositories come next time\.\n$/,
       ),
     });
     expect(claims).toBe(1);
@@ -368,14 +368,14 @@ describe('the budget of drills', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('of 0 needs another choice', async () => {
+  it('must not be 0 without --budget, --repo or --all', async () => {
     await expect(drill([], { env: { DRILL_BUDGET_MINUTES: '0' } })).rejects.toMatchObject({
       code: 'BAD_REQUEST',
     });
   });
 });
 
-describe('a drill while the database is away', () => {
+describe('a drill without the database', () => {
   const away = async () => ({
     databaseUrl: `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`,
   });
@@ -396,13 +396,13 @@ describe('a drill while the database is away', () => {
       { outcome: 'proven', version: 1, evidence: { refs_recorded_in: 'manifest' } },
     ]);
     expect(await readdir(spool)).toEqual([]);
-    // A worker that was killed between the record and the removal.
+    // As if a worker was killed between recording and removing it.
     await writeFile(join(spool, name), text);
     await world.backUp();
     expect(await drills()).toEqual(delivered);
   });
 
-  it('waits in the spool when the database goes away during it', async () => {
+  it('waits in the spool when the database becomes unreachable during it', async () => {
     await world.backUpFirst();
     const wrap = (db: Database): Database => ({
       ...db,
@@ -417,7 +417,7 @@ describe('a drill while the database is away', () => {
     expect(await drills()).toMatchObject([{ outcome: 'proven' }]);
   });
 
-  it('keeps a damaged file, and says so', async () => {
+  it('stays in the spool if its file is damaged, which is reported', async () => {
     await world.backUpFirst();
     await drill([], { ...(await away()) });
     const spool = join(`${world.archives}-data`, 'spool');

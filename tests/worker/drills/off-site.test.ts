@@ -61,7 +61,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
         /^FAILED: local\/app, version 1 .* damaged in \S+: local__app\.\S+ \(\S+\).*; another version may be whole/,
       ),
     });
-    // Whoever has to move it away finds it.
+    // The message names the object that has to be moved away.
     const [, key] = / \((\S+)\)/.exec(stdout) ?? [];
     expect(objects.map((object) => object.key)).toContain(key);
     expect(await drills()).toMatchObject([{ outcome: 'failed', version: 1 }]);
@@ -69,7 +69,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('fails when the newest version is gone there, although an older one is whole', async () => {
+  it('fails when the newest version is missing there, even if an older one is whole', async () => {
     await world.storeFirst();
     const before = new Set((await world.objects()).map(({ key }) => key));
     await world.app.commit({ 'b.txt': 'two' });
@@ -83,7 +83,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     expect(await drills()).toMatchObject([{ storage: storage(), outcome: 'failed', version: 1 }]);
   });
 
-  it('is incomplete while the folder of a store is not there', async () => {
+  it('is incomplete while the folder of a store does not exist', async () => {
     await world.storeFirst();
     const reason = 'there is no such folder: is it mounted?';
     expect(await drill([], `file://${world.elsewhere}/unmounted`)).toMatchObject({
@@ -95,7 +95,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     ]);
   });
 
-  it('is incomplete for a store that has not got it yet', async () => {
+  it('is incomplete if the store does not have the archive yet', async () => {
     await world.storeFirst();
     expect(await drill(world.withIdentity, world.other)).toMatchObject({
       code: 0,
@@ -103,7 +103,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     });
   });
 
-  it('takes the stores in turns', async () => {
+  it('alternates between the stores', async () => {
     await world.storeFirst();
     const both = `${world.address},${world.other}`;
     await drill(world.withIdentity, both);
@@ -116,7 +116,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     ]);
   });
 
-  it('goes back to the store from which it failed until that one proves it', async () => {
+  it('returns to the store from which it failed until that store proves it', async () => {
     await world.storeFirst();
     const both = `${world.address},${world.other}`;
     const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
@@ -130,7 +130,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     expect(await drills()).toMatchObject([{ storage: storage() }, { storage: storage() }]);
   });
 
-  it('proves nothing of what this worker cannot decrypt', async () => {
+  it('proves nothing that this worker cannot decrypt', async () => {
     await world.storeFirst();
     const { code, stdout } = await drill();
     if (!kind.isEncrypted) expect(stdout).toMatch(/^proven/);
@@ -152,7 +152,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     ]);
   });
 
-  it('proves nothing from the archive folder while a drill of a store stands as failed', async () => {
+  it('proves nothing from the archive folder while the failed drill of a store stands', async () => {
     await world.storeFirst();
     const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     for (const { key } of objects) await world.lose(key);
@@ -166,7 +166,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   });
 });
 
-describe('a drill from a store that is away', () => {
+describe('a drill from an unreachable store', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
   it('is incomplete', async () => {
@@ -191,7 +191,7 @@ describe('a drill from a store that is away', () => {
   });
 });
 
-describe('drills from a bucket that is gone', () => {
+describe('drills from a bucket that was removed', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
   const storage = () => world.address.replace(/\?.*/, '');
   const drillAll = (stores: string) =>
@@ -225,7 +225,7 @@ describe('drills from a bucket that is gone', () => {
     ]);
   });
 
-  it('fail as a command also if there is only one repository', async () => {
+  it('fail the command even if there is only one repository', async () => {
     await world.storeFirst();
     removeBucket();
     const { code, stdout } = await drillAll(world.address);
@@ -234,7 +234,7 @@ describe('drills from a bucket that is gone', () => {
     expect(stdout).toContain(`1 incomplete. Stopped: ${storage()} cannot be used.`);
   });
 
-  it('go on from another store', async () => {
+  it('continue from another store', async () => {
     await world.storeFirst();
     await trackMore();
     removeBucket();
@@ -270,8 +270,8 @@ describe('a drill from a store whose encryption was changed', () => {
   const lastDrill = async () => (await drills()).at(-1);
 
   it.each([
-    ['with the key of the names', names],
-    ['without it', () => ({})],
+    ['with the names key', names],
+    ['without the names key', () => ({})],
   ])('is incomplete if the newest version is unencrypted and left out, %s', async (_name, call) => {
     const env = call();
     await world.store();
@@ -279,14 +279,14 @@ describe('a drill from a store whose encryption was changed', () => {
     expect(await drill(world.withIdentity, env)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^incomplete: .*version 2 is there unencrypted, and so left out with --identity/,
+        /^incomplete: .*version 2 is stored there unencrypted, so --identity leaves it out/,
       ),
     });
     expect(await lastDrill()).toMatchObject({ outcome: 'incomplete', version: 1 });
     expect((await drill([], env)).stdout).toMatch(/^proven: local\/app, version 2/);
   });
 
-  it('fails if the newest version is gone, whatever older ones are left out', async () => {
+  it('fails if the newest version is missing, whichever older ones are left out', async () => {
     await storeWith({});
     await world.store();
     await world.app.commit({ 'c.txt': 'three' });
@@ -306,7 +306,7 @@ describe('a drill from a store whose encryption was changed', () => {
     expect(await lastDrill()).toMatchObject({ outcome: 'incomplete' });
   });
 
-  it('is incomplete if the newest version is encrypted for others', async () => {
+  it('is incomplete if the newest version is encrypted for other recipients', async () => {
     await world.storeFirst();
     await storeWith(await forOthers());
     expect((await drill(world.withIdentity)).stdout).toMatch(
@@ -314,7 +314,7 @@ describe('a drill from a store whose encryption was changed', () => {
     );
   });
 
-  it('fails if a file is damaged, even if others are encrypted for others', async () => {
+  it('fails if a file is damaged, even if other files are encrypted for other recipients', async () => {
     await storeWith(await forOthers());
     const before = new Set((await world.objects()).map(({ key }) => key));
     await world.app.commit({ 'c.txt': 'three' });
@@ -332,7 +332,7 @@ describe('a drill from a store whose encryption was changed', () => {
 describe('drills from a store that this worker cannot decrypt', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
-  it('end after the third, and say so', async () => {
+  it('end after the third, and report why', async () => {
     await world.storeFirst();
     // Four that the database believes to be in the store under secret names.
     await database.db.query({
@@ -352,7 +352,7 @@ describe('drills from a store that this worker cannot decrypt', () => {
 describe('a drill from a git destination', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
 
-  it('restores from it in the layout of parts', async () => {
+  it('restores from it in the layout `parts`', async () => {
     const destination = join(world.folder, 'destination.git');
     await createBare(destination);
     const env = { BACKUP_REPO_PATH: destination };
@@ -365,7 +365,7 @@ describe('a drill from a git destination', () => {
     expect(await drills()).toMatchObject([{ storage: `git+file://${destination}` }]);
   });
 
-  it('that failed stands until a worker proves it that can, and another one leaves it out', async () => {
+  it('stands as failed until a worker that is able to proves it, and is left out by others', async () => {
     const destination = join(world.folder, 'destination.git');
     await createBare(destination);
     const identity = await generateIdentity();

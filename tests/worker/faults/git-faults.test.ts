@@ -156,13 +156,13 @@ const messages: [FaultKind, string][] = [
   ['other', ''],
 ];
 
-it.each(messages)('%s: %s', (kind, message) => {
+it.each(messages)('a fault of the kind "%s" is recognised by: %s', (kind, message) => {
   const fault = classifyFault(message);
   const isTransient = ['network', 'host', 'rate limit'].includes(kind);
   expect({ kind: fault.kind, isTransient: fault.isTransient }).toEqual({ kind, isTransient });
 });
 
-describe('the load of a host', () => {
+describe('the overload of a host', () => {
   it.each([
     ['HTTP 429', true],
     ['You have exceeded a secondary rate limit', true],
@@ -171,7 +171,7 @@ describe('the load of a host', () => {
     ['Could not resolve host: example.org', false],
     ['The requested URL returned error: 503', false],
     ['The requested URL returned error: 403', false],
-  ])('%s: too much is %s', (message, isOverload) => {
+  ])('follows from "%s": %s', (message, isOverload) => {
     expect(classifyFault(message).isOverload).toBe(isOverload);
   });
 });
@@ -183,18 +183,18 @@ describe('the wait that a host asks for', () => {
     ['remote: rate limit, Retry-After: 999999', 900_000],
     ['remote: rate limit', null],
     ['remote: Retry-After: 30 fatal: Authentication failed', null],
-  ])('%s: %j ms', (message, wait) => {
+  ])('is read from "%s" as %j ms', (message, wait) => {
     expect(classifyFault(message).retryAfterMs).toBe(wait);
   });
 });
 
-it('does not call a git that is missing or talks too much a fault of the network', () => {
+it('a missing git or too much output is not a network fault', () => {
   expect(classifyFault('git is not installed', 'missing').kind).toBe('other');
   expect(classifyFault('connection reset', 'output').isTransient).toBe(false);
 });
 
-// Quadratic time would be hours, and the test would not end.
-it('reads what a hostile host writes in linear time', () => {
+// In quadratic time this would take hours, and the test would not end.
+it('messages from a hostile host are classified in linear time', () => {
   const words = ['repository ', 'object ', 'connect to host ', 'loose object ', 'retry after '];
   for (const word of words) classifyFault(word.repeat(2 ** 16));
 });
