@@ -38,15 +38,15 @@ export async function concludeJobs(
 
 function whyLeft({ tries, isOwn, gitHostUrl }: LeftJob): string {
   if (tries >= MAX_CLAIMS) {
-    return `not backed up: ${tries} workers were killed while they worked on it`;
+    return `not backed up: ${tries} workers were killed while working on it`;
   }
   if (isOwn === 1) {
-    return 'not backed up: only the worker that started this run can read its address, and that one is gone';
+    return 'not backed up: only the worker that started this run can read its address, and it no longer takes part';
   }
-  return cleanText(`not backed up: no worker that is left has ${gitHostUrl} as its GIT_HOST_URL`);
+  return cleanText(`not backed up: no remaining worker has ${gitHostUrl} as its GIT_HOST_URL`);
 }
 
-/** Ends a run for all its members: as they left it, or for the reason why the last of them stopped. */
+/** Ends a run for all its members, with their results or with the reason why the last of them stopped. */
 export async function endSharedRun(
   context: EndContext & Pick<RunContext, 'journal' | 'archiveFolder'>,
   { run, token }: EnteredRun,
@@ -71,12 +71,12 @@ export async function endSharedRun(
     await clearSharedRun(db, id);
     await removeFolderToken(archiveFolder, token);
   } catch (error) {
-    // The next shared run does it.
-    log.warn('what a shared run needed could not be removed', { run_id: id, error });
+    // The next shared run removes it.
+    log.warn('the data of a shared run could not be removed', { run_id: id, error });
   }
 }
 
-/** The report of a run that has ended, of all its members. `own`: failures of this one, whose kinds are known. */
+/** The report of an ended run, over all its members. `own`: failures of this member, whose kinds are known. */
 export function reportShared(
   id: number,
   figures: SharedRunFigures,

@@ -34,7 +34,7 @@ interface RefusedRun {
 }
 
 /**
- * Takes part in the run that others share, or starts one. Throws SERVICE_UNAVAILABLE if the archive folder is not
+ * Joins the run that other workers share, or starts one. Throws SERVICE_UNAVAILABLE if the archive folder is not
  * that of the run, before anything is written; also file system errors.
  */
 export async function findOrStart(
@@ -60,10 +60,10 @@ export async function findOrStart(
     if (found === null || abandoned !== null) {
       const started = await start(deps, abandoned ?? lease.abandoned, given);
       if ('active' in started) {
-        // Another worker was first, unless the run is that of another program.
+        // Another worker was first, unless the run belongs to another program.
         const rival = await findSharedRun(db);
         if (rival === null && started.active !== null) {
-          return { active: started.active, why: 'it is the run of another program' };
+          return { active: started.active, why: 'it belongs to another program' };
         }
         continue;
       }
@@ -76,7 +76,7 @@ export async function findOrStart(
     if (token === null) {
       return {
         active,
-        why: 'it was started without --join, so that no other worker can take part',
+        why: 'it was started without --join, so no other worker can join it',
       };
     }
     if (given !== null || hasOptions(deps)) {
@@ -116,7 +116,7 @@ function hasOptions({ selection }: RunDeps): boolean {
   return [...selection.only, ...selection.exclude].some(({ from }) => from.startsWith('--'));
 }
 
-/** Starts a run whose token is in the archive folder before others can see the run. */
+/** Starts a run. Its token is in the archive folder before other workers can see the run. */
 async function start(
   { db, archiveFolder, staleAfterMs }: RunDeps,
   abandoned: StartedRun | null,

@@ -5,7 +5,7 @@ import { syncFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 
 const tokenName = /^\.fleet-[0-9a-f]{32}$/;
-/** Workers that were killed leave one. */
+/** Tokens older than this were left by killed workers. */
 const LEFTOVER_MS = 24 * 60 * 60_000;
 
 const fileOf = (folder: string, token: string) => join(folder, `.fleet-${token}`);
@@ -14,7 +14,7 @@ const fileOf = (folder: string, token: string) => join(folder, `.fleet-${token}`
 export async function writeFolderToken(folder: string): Promise<string> {
   const token = randomBytes(16).toString('hex');
   await writeFile(fileOf(folder, token), '', { mode: 0o600, flag: 'wx', flush: true });
-  // By the clock that the others have their times from: this machine's may be wrong.
+  // Compare times of the same clock: this machine's may be wrong.
   const { mtimeMs: now } = await stat(fileOf(folder, token));
   for (const name of await readdir(folder)) {
     if (!tokenName.test(name)) continue;
@@ -25,10 +25,10 @@ export async function writeFolderToken(folder: string): Promise<string> {
   return token;
 }
 
-/** Whether the archive folder has this token, so that it is the one in which it was written. */
+/** Whether the archive folder has this token, and so is the folder in which it was written. */
 export async function hasFolderToken(folder: string, token: string): Promise<boolean> {
   const path = fileOf(folder, token);
-  // It becomes part of a path, and comes from the database.
+  // The token comes from the database and becomes part of a path.
   if (!/^[0-9a-f]{32}$/.test(token)) return false;
   return (await nullIfMissing(stat(path)))?.isFile() === true;
 }

@@ -7,7 +7,7 @@ import { isLoopback, type Source } from '../source.ts';
 
 const text = z.string().max(10_000);
 
-/** What another worker needs to back up a repository. There is no token in it: each has its own login. */
+/** What another worker needs to back up a repository. Contains no token: each worker has its own login. */
 export const jobFacts = z.strictObject({
   location: text,
   /** Null if the source was given on the command line. */
@@ -56,7 +56,7 @@ export function describeJobs(
   const others = leftOut.map(
     (repository): NewRunJob => ({ ...none, kind: 'left_out', repository, isOwn: false }),
   );
-  // Last, so that the run counts as listed once it is there.
+  // The end comes last, so that the run counts as listed once it exists.
   return [...rows, ...others, { ...none, kind: 'end', repository: '', isOwn: false }];
 }
 

@@ -5,13 +5,13 @@ import { RunStopped } from '../stop.ts';
 /** Allows for the write itself, and for clocks that run at different speeds. */
 const MARGIN_MS = 30_000;
 
-/** A time by both clocks of this machine: one may stop while it sleeps, the other may be set back. */
+/** A time on both clocks of this machine: one may stop while it sleeps, the other may be set back. */
 interface Moment {
   clock: number;
   monotonic: number;
 }
 
-/** Knows how long this worker holds its jobs, without asking the database. */
+/** Tracks how long this worker holds its jobs, without asking the database. */
 export interface LeaseWatch {
   now(): Moment;
   /** The lease was renewed by a statement that was sent at this time. */
@@ -20,7 +20,7 @@ export interface LeaseWatch {
   check(): void;
 }
 
-/** Begins with a lease that was taken now. */
+/** Starts with a lease that was taken just now. */
 export function watchLease(
   { now }: Pick<Clock, 'now'>,
   monotonic: () => number = () => performance.now(),
@@ -37,7 +37,7 @@ export function watchLease(
       const age = Math.max(at.clock - renewed.clock, at.monotonic - renewed.monotonic);
       if (age < JOB_LEASE_MS - MARGIN_MS) return;
       throw new RunStopped(
-        'this worker has not renewed its lease in time: others may have taken its repositories over',
+        'this worker has not renewed its lease in time: others may have taken over its repositories',
       );
     },
   };

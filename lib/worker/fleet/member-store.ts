@@ -12,11 +12,12 @@ import { writeEntry } from '../spool/write-entry.ts';
 import { RunStopped } from '../stop.ts';
 import type { LeaseWatch } from './lease-watch.ts';
 
-/** Shorter than the lease, so that a statement that is repeated ends before it. */
+/** Shorter than the lease, so that a retried statement ends before it does. */
 const PATIENCE_MS = 60_000;
-const AWAY = 'the database is away: this worker stops, and others take its repositories over';
+const UNREACHABLE =
+  'the database is unreachable: this worker stops, and others take over its repositories';
 
-/** Stands in for whatever a run does without the database: a shared run always has one. */
+/** Stands in for what a run does without the database, since a shared run always has one. */
 export function noSpool(): never {
   throw new Error('a shared run has no spool');
 }
@@ -27,7 +28,7 @@ interface MemberStoreOptions {
   run: StartedRun;
   member: Member;
   watch: LeaseWatch;
-  /** Ids of the jobs that the member holds, by their repositories. A result removes its job. */
+  /** Ids of the jobs that the member holds, by repository. Recording a result removes its job. */
   held: Map<string, string>;
   signal: AbortSignal;
 }
@@ -35,7 +36,7 @@ interface MemberStoreOptions {
 /**
  * Records what a member of a shared run does. There is no spool: without the database, members cannot know who works
  * on what.
- * Throws RunStopped when that is away, or another member has a job by now.
+ * Throws RunStopped if the database is unreachable, or if another member has taken over a job.
  */
 export function openMemberStore(options: MemberStoreOptions): RunStore {
   const { db, clock, run, member, watch, held, signal } = options;
@@ -44,10 +45,10 @@ export function openMemberStore(options: MemberStoreOptions): RunStore {
       return await retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
     } catch (cause) {
       if (!isDatabaseUnavailable(cause)) throw cause;
-      throw new RunStopped(AWAY, { cause });
+      throw new RunStopped(UNREACHABLE, { cause });
     }
   };
-  const stopAway = () => Promise.reject(new RunStopped(AWAY));
+  const stopUnreachable = () => Promise.reject(new RunStopped(UNREACHABLE));
   const finish = async (entry: Extract<RunEntry, { type: 'result' | 'unchanged' }>) => {
     const { repository } = entry;
     if (!held.has(repository)) await addHeldJob(db, member, repository);
@@ -58,13 +59,13 @@ export function openMemberStore(options: MemberStoreOptions): RunStore {
     held.delete(repository);
     if (isOurs) return true;
     throw new RunStopped(
-      cleanText(`the run was ended, or another worker has taken ${repository} over`),
+      cleanText(`the run was ended, or another worker has taken over ${repository}`),
     );
   };
   return {
     ...{ db, run },
     isSpooling: () => false,
-    spool: stopAway,
+    spool: stopUnreachable,
     write: (entry) =>
       inDatabase(() =>
         entry.type === 'result' || entry.type === 'unchanged'
@@ -77,10 +78,10 @@ export function openMemberStore(options: MemberStoreOptions): RunStore {
       const jobs = [...held.values()];
       const renewed = await beatMember(db, member, progress, jobs);
       if (renewed === jobs.length) watch.renewed(asked);
-      // One that holds nothing learns otherwise that the run has ended.
+      // A member that holds nothing learns in another way that the run has ended.
       return renewed === null ? jobs.length === 0 : renewed === jobs.length;
     },
     show: (progress) => showMember(db, member, progress),
-    end: stopAway,
+    end: stopUnreachable,
   };
 }

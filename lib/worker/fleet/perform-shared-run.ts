@@ -10,11 +10,11 @@ import { findOrStart } from './enter-run.ts';
 import { databaseAway, takePart } from './take-part.ts';
 
 /**
- * Takes part in the run that workers of several machines share, or starts it: then it lists the repositories,
- * `given` or those found by discovery. If the worker that started the run was killed before it listed the
- * repositories, another run follows.
- * Refused while a worker runs alone. Throws SERVICE_UNAVAILABLE if the database is away, or the archive folder is
- * not that of the run.
+ * Joins the run that workers on several machines share, or starts it and lists its repositories: `given`, or those
+ * found by discovery. If the worker that started the run was killed before it listed the repositories, another run
+ * follows.
+ * Refused while a worker runs alone. Throws SERVICE_UNAVAILABLE if the database is unreachable, or the archive folder
+ * is not that of the run.
  */
 export async function performSharedRun(
   deps: RunDeps,
@@ -28,7 +28,7 @@ export async function performSharedRun(
     const active = await needDatabase(() => findActiveRun(deps.db, deps.staleAfterMs));
     return { status: 'refused', active, why: 'another worker uses the same DATA_DIR' };
   }
-  // No note says which run it is: others go on with it if this worker is killed.
+  // This run is not noted in DATA_DIR, because others continue it if this worker is killed.
   let hasEntered = false;
   try {
     const { isAway, remarks } = await deliverSpools(deps, deps.dataFolder);
@@ -46,7 +46,7 @@ export async function performSharedRun(
     }
   } finally {
     deps.events.closed();
-    // The run of a killed worker that was noted here is not active any more.
+    // The run of a killed worker that is noted here is no longer active.
     lease.release(hasEntered);
   }
 }

@@ -15,16 +15,16 @@ import { isLoopback, parseLocation, type Source } from '../source.ts';
 import { describeRefusedLogin } from '../stop.ts';
 import { type JobFacts, jobFacts } from './job-facts.ts';
 
-/** Makes jobs of the rows that another worker has published. */
+/** Builds jobs from the rows that another worker has published. */
 export interface JobBuilder {
   /** Throws an error that says what is wrong with the row, and RunStopped if this machine's login is refused. */
   build(repository: string, facts: string): Promise<Job>;
 }
 
 /**
- * Does not trust the rows: addresses are parsed as those of a command line are, tokens come from this machine's login
- * and go to its own git host only, and a repository counts as private unless the host itself says otherwise.
- * `mayPush`: whether archives are pushed, so that it matters.
+ * Does not trust the rows: addresses are parsed like those on a command line, tokens come from this machine's login
+ * and go only to its own git host, and a repository counts as private unless the host itself says otherwise.
+ * `mayPush`: whether archives are pushed, since privacy only matters then.
  */
 export function createJobBuilder(access: HostAccess, mayPush: boolean): JobBuilder {
   const tokens = loadOnce(() => openTokenSource(access, access.logins));

@@ -15,37 +15,37 @@ import type { JobBuilder } from './rebuild-source.ts';
 
 /** Why a run ends if its repositories were never listed. */
 export const STARTER_GONE =
-  'the worker that started this run is gone, and had not listed the repositories';
+  'the worker that started this run was lost before it had listed the repositories';
 
-/** Why a member stops if it no longer sees the archives of the others. */
+/** Why a member stops if it no longer sees the same archives as the others. */
 export const FOLDER_GONE = 'the archive folder is no longer that of this run: is it mounted?';
 
-/** How often an idle member asks for a job, such as one that was given back or whose member was killed. */
+/** How often an idle member asks for a job, such as one that was given back or that a killed member held. */
 const POLL_MS = 2_000;
 
 interface SharedJobsOptions {
   member: Member;
   journal: Journal;
   builder: JobBuilder;
-  /** Jobs that this member has published, by their repositories. */
+  /** Jobs that this member has published, by repository. */
   own: ReadonlyMap<string, Job>;
-  /** Ids of the jobs that the member holds, by their repositories. */
+  /** Ids of the jobs that the member holds, by repository. */
   held: Map<string, string>;
-  /** Whether the archive folder is still that of the run: a network mount may go away in the middle. */
+  /** Whether the archive folder is still that of the run: a network mount may disappear during it. */
   hasFolder(): Promise<boolean>;
   /** Called once all jobs are published. */
   onListed(): Promise<void>;
-  /** Called with what all members have done. */
+  /** Called with the counts of all members together. */
   onCounted(counts: RunCounts): void;
 }
 
 /** The jobs of a run that this member claims. */
 export interface SharedJobs extends JobSource<Job> {
-  /** Whether the member holds the end of the run, after all others are done. */
+  /** Whether the member holds the end of the run, which comes after all other jobs. */
   hasEnd(): boolean;
 }
 
-/** Claims jobs of a run, until the run has ended or its end is what is left to do. */
+/** Claims jobs of a run until the run has ended, or only its end is left to do. */
 export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
   const { member, journal, builder, own, held, hasFolder, onListed, onCounted } = options;
   const { store } = journal;

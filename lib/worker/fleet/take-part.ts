@@ -32,19 +32,19 @@ import { openMemberStore } from './member-store.ts';
 import { createJobBuilder } from './rebuild-source.ts';
 import { FOLDER_GONE, openSharedJobs, type SharedJobs, STARTER_GONE } from './shared-jobs.ts';
 
-/** How long a worker that stops waits for the database, even after Ctrl-C. */
+/** How long a stopping worker waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
-const TAKEN = 'the run was ended, or others have taken over what this worker held';
+const TAKEN = "the run was ended, or others have taken over this worker's repositories";
 
-/** The error of a shared run whose database is away. */
+/** The error of a shared run whose database is unreachable. */
 export function databaseAway(cause?: unknown): AppError {
-  const text = 'the database is away, and --join needs it: a run without --join does not';
+  const text = 'the database is unreachable, and --join needs it: a run without --join does not';
   return new AppError('SERVICE_UNAVAILABLE', text, { cause });
 }
 
 /**
- * Works in a run until nothing is left, or this worker has to stop. Null if the run ended before it was listed, because
- * its starter is gone.
+ * Works in a run until nothing is left, or this worker has to stop. Null if the run ended before its repositories were
+ * listed, because its starter was lost.
  */
 export async function takePart(
   deps: RunDeps,
@@ -98,7 +98,7 @@ export async function takePart(
   try {
     if (stopped === null && part.hasEnd) await endSharedRun(ending, entered, null);
     else if (stopped !== null && endsUnlisted(part, stopped.message)) {
-      // The others wait for the list. It leaves last, so that they do not report it as gone instead.
+      // The others wait for the list. Leave last, so that they do not report this worker as lost instead.
       const { isActive } = await readSharedRun(db, run.id);
       if (isActive) await endSharedRun(ending, entered, stopped.message);
       await leave(deps, entered);
@@ -106,7 +106,7 @@ export async function takePart(
       const others = await leave(deps, entered);
       if (stopped !== null) {
         const { message: errorMessage, exitCode } = stopped;
-        // It may have ended while this worker was stopping.
+        // The run may have ended while this worker was stopping.
         const { isActive } = await readSharedRun(db, run.id);
         if (others > 0) {
           const text = `a worker leaves run ${run.id}: ${errorMessage}`;
@@ -117,13 +117,13 @@ export async function takePart(
       }
     }
     const figures = await readSharedFigures(db, run.id);
-    if (figures === null) throw new Error(`run ${run.id} is gone`);
+    if (figures === null) throw new Error(`run ${run.id} no longer exists`);
     const isNeverListed = [STARTER_GONE, STALE_RUN_MESSAGE].includes(figures.errorMessage);
     if (!part.isListed && isNeverListed && !deps.signal.aborted) return null;
     return reportShared(run.id, figures, progress.failures, stopped?.exitCode ?? null);
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
-    // Its leases end by themselves, and the others go on.
+    // This worker's leases end by themselves, and the others continue.
     const errorMessage = stopped?.message ?? databaseAway().message;
     return { status: 'left', id: run.id, ...mine, errorMessage, exitCode: 1 };
   }
@@ -134,11 +134,11 @@ interface Part {
   entered: EnteredRun;
   given: readonly Source[] | null;
   held: Map<string, string>;
-  /** Whether the archive folder is still that of the run: a network mount may go away in the middle. */
+  /** Whether the archive folder is still that of the run: a network mount may disappear during it. */
   hasFolder(): Promise<boolean>;
   /** Whether all jobs are published, as far as this member knows. */
   isListed: boolean;
-  /** Whether this member has done what comes after all jobs. */
+  /** Whether this member has done the work that follows all jobs. */
   hasEnd: boolean;
 }
 
@@ -147,7 +147,7 @@ function endsUnlisted({ entered, isListed }: Part, why: string): boolean {
   return !isListed && (entered.member.isStarter || why === STARTER_GONE);
 }
 
-/** Lists the repositories if need be, and works until nothing is left. Throws what stops this member. */
+/** Lists the repositories if this member is the starter, and works until nothing is left. Throws what stops it. */
 async function work(context: RunContext, part: Part, progress: RunProgress): Promise<void> {
   const { journal, target, events } = context;
   const { entered, given, held, hasFolder } = part;
@@ -173,7 +173,7 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   }
   const onListed = () => {
     part.isListed = true;
-    return tellList(context, entered);
+    return announceList(context, entered);
   };
   const builder = createJobBuilder(access, target !== null);
   await withPlaces(context, access, async (places) => {
@@ -189,7 +189,7 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   });
 }
 
-async function tellList(
+async function announceList(
   { events, journal }: RunContext,
   { run: { id }, member }: EnteredRun,
 ): Promise<void> {
@@ -206,7 +206,7 @@ async function tellList(
   events.began({ id, isJoined: !member.isStarter, repositories, durations });
 }
 
-/** Gives back what this worker holds. Returns how many others are left. */
+/** Gives back this worker's jobs. Returns how many other members are left. */
 function leave({ db, clock }: RunDeps, { member }: EnteredRun): Promise<number> {
   const forMs = LAST_PATIENCE_MS;
   return retryWhileUnavailable(() => leaveRun(db, member), { clock, forMs });

@@ -11,7 +11,7 @@ import { useDatabase } from '../../support/hooks.ts';
 import { useHostedWorker } from '../../support/hosted-worker.ts';
 import { rowsOf } from '../../support/worker.ts';
 
-// Members that are killed or stop, and what becomes of the run.
+// What becomes of a run whose members are killed or stop.
 
 const database = useDatabase();
 const bench = useHostedWorker(database);
@@ -19,9 +19,9 @@ const fleet = useFleet(database, bench);
 
 const interrupted = `interrupted by SIGINT (on ${hostname()})`;
 
-describe('a worker that is killed', () => {
+describe('a killed worker', () => {
   it.each(['starter', 'joiner'] as const)(
-    'as the %s leaves its repository to the other, which ends the run',
+    'leaves its repository as the %s to the other, which ends the run',
     async (which) => {
       const { first, second, release } = await fleet.startTwo();
       const [victim, other] = which === 'starter' ? [first, second] : [second, first];
@@ -54,7 +54,7 @@ describe('a worker that is killed', () => {
     expect(await fleet.results()).toEqual(eachOnce);
   });
 
-  it('goes on at once when it is started again on its machine', async () => {
+  it('continues at once when it is restarted on its machine', async () => {
     const { first, second, release } = await fleet.startTwo();
     await killWorker(second);
     release();
@@ -66,7 +66,7 @@ describe('a worker that is killed', () => {
   });
 });
 
-it('leaves the run to the others at Ctrl-C', async () => {
+it('a member leaves the run to the others at Ctrl-C', async () => {
   const { first, second, release } = await fleet.startTwo();
   first.child.kill('SIGINT');
   const { code, stdout } = await first.finished;
@@ -91,7 +91,7 @@ it('leaves the run to the others at Ctrl-C', async () => {
   expect(await fleet.results()).toEqual(eachOnce);
 });
 
-it('ends the run at Ctrl-C if it is the only one', async () => {
+it('the only member ends the run at Ctrl-C', async () => {
   const held = fleet.hold('team/a');
   const worker = fleet.start('one');
   await held.came;
@@ -108,7 +108,7 @@ it('ends the run at Ctrl-C if it is the only one', async () => {
   expect(await fleet.left()).toEqual([{ jobs: 0, members: 0 }]);
 });
 
-it('reports what only the worker that was killed could read', async () => {
+it('a repository that only the killed worker could read is reported as failed', async () => {
   const server = await startGitServer();
   const held = server.holdFetch();
   server.serve('own/app.git', join(bench.folder, 'work', 'team', 'a'));
@@ -123,12 +123,12 @@ it('reports what only the worker that was killed could read', async () => {
   await server.close();
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('1 failed') });
   expect(await rowsOf(database.db, 'SELECT status, error_message FROM backup_results')).toEqual([
-    { status: 'failed', error_message: expect.stringContaining('that one is gone') },
+    { status: 'failed', error_message: expect.stringContaining('it no longer takes part') },
   ]);
 });
 
 describe('a starter that has not listed the repositories', () => {
-  /** A git host that takes requests; the worker waits for its answers. */
+  /** Starts a git host that does not answer yet, a starter that waits for it, and a second worker. */
   async function startSilentHost() {
     const asked = Promise.withResolvers<ServerResponse>();
     const server = createServer((_, response) => asked.resolve(response)).listen(0, '127.0.0.1');
@@ -145,7 +145,7 @@ describe('a starter that has not listed the repositories', () => {
     return { first, second, response, close };
   }
 
-  it('and is killed ends the run, and those who waited share another one', async () => {
+  it('ends the run when it is killed, and the waiting workers share another one', async () => {
     const { first, second, close } = await startSilentHost();
     const third = fleet.start('three');
     await third.waitFor(/takes part in run/);
@@ -170,7 +170,7 @@ describe('a starter that has not listed the repositories', () => {
     expect(await fleet.runs()).toEqual([
       expect.objectContaining({
         ...{ status: 'failed', exclusive_key: null },
-        error_message: expect.stringContaining('is gone, and had not listed the repositories'),
+        error_message: expect.stringContaining('was lost before it had listed the repositories'),
       }),
       completedRun,
     ]);
@@ -180,8 +180,8 @@ describe('a starter that has not listed the repositories', () => {
 
   it.each([
     ['', []],
-    [' with sources of its own', ['--source', '.']],
-  ])('and is killed, is followed at once on its machine%s', async (_, args) => {
+    [', even with sources of its own', ['--source', '.']],
+  ])('is replaced at once on its machine when it was killed%s', async (_, args) => {
     const { first, second, close } = await startSilentHost();
     second.child.kill('SIGINT');
     await second.finished;
@@ -199,7 +199,7 @@ describe('a starter that has not listed the repositories', () => {
     ]);
   });
 
-  it('and cannot do so fails the run with its reason, also for those who waited', async () => {
+  it('fails the run with its reason if it cannot list them, for the waiting workers too', async () => {
     const { first, second, response, close } = await startSilentHost();
     response.writeHead(404, { 'content-type': 'application/json' }).end('{"message":"no"}');
     const reason = /^Run \d+ failed \(discovery failed: /;

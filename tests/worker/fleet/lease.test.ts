@@ -20,10 +20,10 @@ beforeEach(async () => {
   await bench.add({ fullName: 'team/a' });
 });
 
-/** What a member does to the database before its statements go on. */
+/** Called before a statement of a member is sent. */
 type Before = (name: string | undefined) => void | Promise<void>;
 
-/** A member in the middle of its repository; `before` is called once it is there. */
+/** Starts a member and waits until it is in the middle of its repository. From then on, `before` is called. */
 async function startMember(before: Before) {
   const held = openFleet(database, bench).hold('team/a');
   let isThere = false;
@@ -46,7 +46,7 @@ const archives = async () =>
   (await readdir(bench.archives)).filter((name) => /bundle|scratch/.test(name));
 const results = () => rowsOf(database.db, 'SELECT repo_full_name FROM backup_results');
 
-it('stops before its note when a beat finds its repository taken over', async () => {
+it('a member stops before it writes its note when a beat finds its repository taken over', async () => {
   const beaten = Promise.withResolvers<void>();
   const { running, release } = await startMember((name) => {
     if (name === 'beat_member') beaten.resolve();
@@ -67,12 +67,12 @@ it('stops before its note when a beat finds its repository taken over', async ()
   });
   expect(await archives()).toEqual([]);
   expect(await results()).toEqual([]);
-  // What the other one holds stays its own.
+  // The other member keeps what it holds.
   const jobs = `SELECT claimed_by, state FROM run_jobs WHERE kind = 'repository'`;
   expect(await rowsOf(database.db, jobs)).toEqual([{ claimed_by: 'another', state: 'open' }]);
 });
 
-it('stops before its lease ends while the database is away', async () => {
+it('a member stops before its lease ends while the database is unreachable', async () => {
   let beats = 0;
   const { running, release } = await startMember(() => {
     beats++;
@@ -91,14 +91,14 @@ it('stops before its lease ends while the database is away', async () => {
   release();
   expect({ code, stdout }).toEqual({
     code: 1,
-    stdout: expect.stringContaining('the database is away: this worker stops'),
+    stdout: expect.stringContaining('the database is unreachable: this worker stops'),
   });
   expect(beats).toBeGreaterThan(3);
   expect(await archives()).toEqual([]);
 });
 
-it('does not write its note after a pause of the whole process, whatever the database says', async () => {
-  // The beat after the pause comes too late for the note: when the work on the repository is over.
+it('a member does not write its note after its process was suspended, whatever the database says', async () => {
+  // The beat after the pause comes too late to prevent the note: after the work on the repository.
   const { running, release } = await startMember(async (name) => {
     if (name !== 'beat_member') return;
     while ((await archives()).some((entry) => entry.startsWith('.scratch'))) {
@@ -120,7 +120,7 @@ describe('the lease of a member', () => {
   it.each([
     ['the clock', 150_000, 0],
     ['the monotonic time', 0, 150_000],
-  ])('counts by %s', (_by, clockMs, monotonicMs) => {
+  ])('ends by %s', (_by, clockMs, monotonicMs) => {
     const now = { clock: 0, monotonic: 0 };
     const watch = watchLease({ now: () => now.clock }, () => now.monotonic);
     now.clock = Math.max(0, clockMs - 1);

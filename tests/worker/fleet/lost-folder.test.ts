@@ -6,7 +6,7 @@ import { completedRun, eachOnce, useFleet } from '../../support/fleet.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { useHostedWorker } from '../../support/hosted-worker.ts';
 
-// Each machine sees the archive folder at a mount point of its own, which may lose it in the middle of a run.
+// Each machine sees the archive folder at its own mount point, which may lose it in the middle of a run.
 
 const database = useDatabase();
 const bench = useHostedWorker(database);
@@ -22,16 +22,16 @@ beforeEach(async () => {
 });
 
 describe.each([
-  ['is gone', async () => rm(mount())],
+  ['disappears', async () => rm(mount())],
   [
-    'is another one',
+    'is replaced by another one',
     async () => {
       await rm(mount());
       await symlink(other(), mount());
     },
   ],
 ])('a member whose archive folder %s', (_, lose) => {
-  /** Two machines in the middle of a repository, the second of which loses its folder. */
+  /** Starts two machines and waits until each is in the middle of a repository. The second uses the mount. */
   async function startTwo(concurrency: string) {
     const [a, b] = [fleet.hold('team/a'), fleet.hold('team/b')];
     const first = fleet.start('one');
@@ -42,7 +42,7 @@ describe.each([
     return { first, second, a, b };
   }
 
-  it('in the middle of a repository leaves it to the others, and writes nothing', async () => {
+  it('leaves the repository that it is working on to the others, and writes nothing', async () => {
     const { first, second, a, b } = await startTwo('1');
     await lose();
     b.release();
@@ -59,9 +59,9 @@ describe.each([
     expect(await fleet.results()).toEqual(eachOnce);
   });
 
-  it('between two repositories takes no further one', async () => {
+  it('takes no further repository after it has finished one', async () => {
     const { first, second, a, b } = await startTwo('4');
-    // The second one has done all others by now, and asks for more every two seconds.
+    // By now the second machine has finished all others, and asks for more every two seconds.
     await second.waitFor(/team\/d: archived/);
     await second.waitFor(/team\/c: archived/);
     await lose();

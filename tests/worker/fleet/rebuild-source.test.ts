@@ -8,7 +8,7 @@ import { parseLocation, type Source } from '../../../lib/worker/source.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { factsAt, useLoginBench } from '../../support/logins.ts';
 
-// What a member makes of rows of the database, which anybody may have written.
+// What a member makes of database rows, which anybody may have written.
 
 const bench = useLoginBench();
 let token: string;
@@ -35,8 +35,8 @@ const hosted = (location: string, more: object = {}) => ({
 });
 const given = (location: string) => ({ location, host: null, ...none });
 
-describe('a source of the git host', () => {
-  it('is read with the own login, from the own host', async () => {
+describe('a source from the git host', () => {
+  it('is read with the login of this machine, from its own host', async () => {
     const { source } = await build('team/app', hosted(`${bench.host.url}/team/app.git`));
     expect(source).toMatchObject({
       ...{ name: 'team/app', location: `${bench.host.url}/team/app.git`, isLocal: false },
@@ -47,13 +47,13 @@ describe('a source of the git host', () => {
   });
 
   it.each([
-    ['of another host', 'team/app', 'https://evil.example/team/app.git'],
-    ['that only begins like the host', 'team/app', '<host>.evil.example/team/app.git'],
+    ['on another host', 'team/app', 'https://evil.example/team/app.git'],
+    ['that merely begins like the host', 'team/app', '<host>.evil.example/team/app.git'],
     ['with credentials', 'team/app', '<host>@evil.example/team/app.git'],
     ['with more than owner and name', 'x/app', '<host>/team/x/app.git'],
-    ['that leaves its folder', '../app', '<host>/../app.git'],
-    ['of another name', 'team/other', '<host>/team/app.git'],
-    ['of a folder', 'local/app', '/srv/app'],
+    ['that escapes from its folder', '../app', '<host>/../app.git'],
+    ['with another name', 'team/other', '<host>/team/app.git'],
+    ['of a local folder', 'local/app', '/srv/app'],
   ])('is refused with an address %s', async (_what, name, location) => {
     const facts = hosted(location.replace('<host>', bench.host.url));
     await expect(build(name, facts)).rejects.toThrow('has an address of another host');
@@ -72,14 +72,14 @@ describe('a source of the git host', () => {
     expect(await isPrivate()).toBe(false);
   });
 
-  it('keeps why it cannot be backed up', async () => {
+  it('keeps the reason why it cannot be backed up', async () => {
     const fault = 'its name on the git host is not valid';
     const { source } = await build('a/../b', hosted(`${bench.host.url}/.git`, { fault }));
     expect(source).toMatchObject({ name: 'a/../b', host: { fault } });
   });
 });
 
-describe('a source of the command line', () => {
+describe('a source from the command line', () => {
   it('may have another name, if its own belongs to another address', async () => {
     const { source } = await build('ada/app', given('https://git.example/ada/app.git'));
     expect(source).toMatchObject({ name: 'ada/app', host: null, protocols: 'https:ssh:file' });
@@ -106,7 +106,7 @@ describe('a source of the command line', () => {
 });
 
 it.each([['{"location":1}'], ['[]'], ['{"location":"https://a.example/b/c","token":"x"}']])(
-  'is refused with facts like %s',
+  'a job is refused with facts like %s',
   async (text) => {
     await expect(build('a/b', JSON.parse(text))).rejects.toThrow('its job is not valid');
   },
@@ -116,7 +116,7 @@ describe('the rows of a run', () => {
   const rowsOf = (...sources: Source[]) =>
     describeJobs({ jobs: sources.map((source) => newJob(source, none)), durations: new Map() }, []);
 
-  it('keep folders and addresses of a machine to itself', () => {
+  it('mark folders and addresses that only this machine can read', () => {
     const rows = rowsOf(
       parseLocation('/srv/app', '/'),
       parseLocation('http://localhost:3000/ada/app.git', '/'),
@@ -126,7 +126,7 @@ describe('the rows of a run', () => {
     expect(rows.at(-1)).toMatchObject({ kind: 'end', repository: '' });
   });
 
-  it('are read again as they were written', async () => {
+  it('are read back as they were written', async () => {
     const source = parseLocation('git@git.example:ada/app.git', '/');
     const [row] = describeJobs(
       { jobs: [newJob(source, { isDamaged: true, altered: 'x' })], durations: new Map() },

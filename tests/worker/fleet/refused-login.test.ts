@@ -21,7 +21,7 @@ const unknownToken = () => ({
   GIT_TOKEN_PERSONAL: makeToken('ghp'),
 });
 
-it('gives its repositories back, and leaves the run', async () => {
+it('a member with a refused login gives its repositories back and leaves the run', async () => {
   const held = fleet.hold('team/a');
   const first = fleet.start('one');
   await held.came;
@@ -39,7 +39,7 @@ it('gives its repositories back, and leaves the run', async () => {
   expect(await rowsOf(database.db, lines)).toEqual([{ message: expect.stringContaining(refused) }]);
 });
 
-it('does so where it has to ask the host whether a repository may be pushed', async () => {
+it('a member with a refused login leaves when it asks the host whether a repository may be pushed', async () => {
   const held = fleet.hold('team/a');
   const env = { BACKUP_REPO_PATH: 'git@nowhere.invalid:team/archives.git' };
   const first = fleet.start('one', [], env);
@@ -52,7 +52,7 @@ it('does so where it has to ask the host whether a repository may be pushed', as
   held.release();
 });
 
-it('fails the run if nobody is left', async () => {
+it('the run fails if no member is left', async () => {
   const held = fleet.hold('team/a');
   const worker = fleet.start('one');
   await held.came;
@@ -65,7 +65,7 @@ it('fails the run if nobody is left', async () => {
   ]);
 });
 
-it('names the machine in the failure of a repository', async () => {
+it('the failure of a repository names the machine', async () => {
   bench.http.answers.set('team/a', (c) => c.text('gone', 404));
   const { code } = await fleet.start('one').finished;
   expect(code).toBe(1);

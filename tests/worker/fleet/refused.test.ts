@@ -10,8 +10,8 @@ const database = useDatabase();
 const bench = useHostedWorker(database);
 const fleet = useFleet(database, bench);
 
-describe('a worker is refused', () => {
-  it('where the archive folder is another one, and changes nothing there', async () => {
+describe('a worker', () => {
+  it('is refused with another archive folder, where it changes nothing', async () => {
     const held = fleet.hold('team/a');
     const first = fleet.start('one');
     await held.came;
@@ -29,7 +29,7 @@ describe('a worker is refused', () => {
     expect(await fleet.results()).toEqual(eachOnce);
   });
 
-  it('alone while others share a run', async () => {
+  it('is refused alone while others share a run', async () => {
     const held = fleet.hold('team/a');
     const first = fleet.start('one');
     await held.came;
@@ -45,7 +45,7 @@ describe('a worker is refused', () => {
     expect((await first.finished).code).toBe(0);
   });
 
-  it('while a worker runs alone', async () => {
+  it('is refused while another one runs alone', async () => {
     const held = fleet.hold('team/a');
     const alone = bench.run({ databaseUrl: database.url });
     await held.came;
@@ -67,7 +67,7 @@ describe('a worker is refused', () => {
   });
 
   it.each([[['--only', 'team/a']], [['--exclude', 'x']], [['--source', '.']]])(
-    'with %j, which the starter has decided',
+    'is refused with %j, which only the starter decides',
     async (args) => {
       const held = fleet.hold('team/a');
       const first = fleet.start('one');
@@ -82,12 +82,12 @@ describe('a worker is refused', () => {
     },
   );
 
-  it('without a database', async () => {
+  it('is refused without a database', async () => {
     const nowhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
     const { code, stderr } = await fleet.start('one', [], nowhere).finished;
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringContaining('the database is away, and --join needs it'),
+      stderr: expect.stringContaining('the database is unreachable, and --join needs it'),
     });
   });
 });

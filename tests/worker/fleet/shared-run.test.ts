@@ -9,13 +9,13 @@ import { startPingServer } from '../../support/ping-server.ts';
 import { runScript } from '../../support/script.ts';
 import { rowsOf } from '../../support/worker.ts';
 
-// Workers in processes of their own, each with a DATA_DIR of its own like a machine.
+// Workers in separate processes, each with its own DATA_DIR like a separate machine.
 
 const database = useDatabase();
 const bench = useHostedWorker(database);
 const fleet = useFleet(database, bench);
 
-it('continues the archive of another machine, and brings the mirror along', async () => {
+it('a worker continues the archive of another machine with a mirror of its own', async () => {
   expect((await fleet.start('one').finished).code).toBe(0);
   const work = join(bench.folder, 'work', 'team', 'a');
   await git(work, 'checkout', '--quiet', '-b', 'topic');
@@ -44,7 +44,7 @@ it.each([
   ['full bundles', {}],
   ['increments', { BACKUP_INCREMENTS_FROM_MIB: '0' }],
 ])(
-  'loses no version when machines take turns, with mirrors of different ages: %s',
+  'no version is lost when machines with mirrors of different ages take turns: %s',
   async (_, env) => {
     const work = join(bench.folder, 'work', 'team', 'a');
     const host = join(bench.folder, 'host', 'team', 'a.git');
@@ -70,7 +70,7 @@ it.each([
 );
 
 describe('two workers', () => {
-  it("tell a dead man's switch of one start and one end, which belong together", async () => {
+  it("report one start and one end to a dead man's switch, under the same id", async () => {
     const server = await startPingServer();
     try {
       const { first, second, release } = await fleet.startTwo({ HEARTBEAT_URL: server.address });
@@ -103,7 +103,7 @@ describe('two workers', () => {
     expect((await rowsOf(database.db, snapshots)).at(-1)).toEqual({ archive_count: 4 });
   });
 
-  it('show together what they are at', async () => {
+  it('show their progress together', async () => {
     const { first, second, release } = await fleet.startTwo();
     // Each writes at most once a second; both have begun.
     const progress = () => rowsOf(database.db, 'SELECT progress FROM backup_runs');
@@ -153,7 +153,7 @@ describe('two workers', () => {
   });
 });
 
-it('fails repositories that are left out and whose archive is damaged, as a run alone does', async () => {
+it('a shared run fails an excluded repository whose archive is damaged, like a run alone', async () => {
   await bench.run({ databaseUrl: database.url });
   const path = join(bench.archives, 'team__d.bundle');
   const bundle = await readFile(path);
@@ -174,7 +174,7 @@ it('fails repositories that are left out and whose archive is damaged, as a run 
   });
 });
 
-it('keeps no token in the database', async () => {
+it('a shared run keeps no token in the database', async () => {
   const token = await bench.logIn();
   const held = fleet.hold('team/a');
   const first = fleet.start('one');
@@ -186,7 +186,7 @@ it('keeps no token in the database', async () => {
   await first.finished;
 });
 
-it('starts a run that others may join with what a run without --join has left', async () => {
+it('a shared run continues with what a run without --join has left', async () => {
   const env = {
     ...{ ...bench.env, DATABASE_URL: database.url, BACKUP_ARCHIVE_PATH: bench.archives },
     DATA_DIR: join(bench.folder, 'one', 'data'),
