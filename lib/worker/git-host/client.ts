@@ -15,7 +15,7 @@ interface GitHostClientOptions {
   retryPauseMs?: number;
 }
 
-/** Limits that take longer are errors. */
+/** Longer rate limits are errors. */
 const MAX_WAITS = 20;
 const MAX_WAIT_SECONDS = 2 * 3_600;
 

@@ -28,7 +28,7 @@ export function isTransient(error: unknown): boolean {
   return error.response === undefined || error.status >= 500 || error.status === 429;
 }
 
-/** Whether the host does not accept the token itself, or there is none, whatever was asked for. */
+/** Whether the host rejects the token itself, or there is none, regardless of the request. */
 export function isLoginRefused(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'UNAUTHORIZED';
   return error instanceof RequestError && error.status === 401;

@@ -7,7 +7,7 @@ const PAGE_SIZE = 100;
 const MAX_PAGES = 1_000;
 
 /**
- * Yields every page of a list. Pages are requested by number; the `Link` header only tells whether there is
+ * Yields every page of a list. Pages are requested by number; the `Link` header only says whether there is
  * another one, so that no response can direct our token elsewhere. Throws SERVICE_UNAVAILABLE for a list that
  * does not end, because unlisted repositories would count as deleted.
  */

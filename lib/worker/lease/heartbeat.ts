@@ -10,7 +10,7 @@ interface HeartbeatOptions {
   beat(): Promise<boolean>;
   /** Called once if the run was taken over. */
   onTaken(): void;
-  /** Called once if the database was unreachable for so long that the run may be taken over; it beats no more. */
+  /** Called once if the database was unreachable for so long that the run may be taken over. Beating then stops. */
   onUnreachable(): void;
 }
 

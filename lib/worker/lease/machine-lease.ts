@@ -16,7 +16,7 @@ const runNote = z.object({ host: z.string(), id: z.int(), started_at: z.string()
 
 /** The right of one process of this machine to run backups in a DATA_DIR. */
 export interface MachineLease {
-  /** An id of this machine's DATA_DIR, which has the mirrors. It is not the same on a machine with another name. */
+  /** The id of this machine's DATA_DIR, which has the mirrors. It changes with the name of the machine. */
   machine: string;
   /** The run of a process that was killed before it could end it; null if there is none. */
   abandoned: StartedRun | null;
@@ -28,8 +28,7 @@ export interface MachineLease {
 
 /**
  * Takes the lease of a folder, or says why not: `busy` if another process has it. It is a lock of the operating
- * system, so that the note of a run whose process holds no lock is that of a dead one, also across containers and
- * when process ids repeat.
+ * system: once it is free, the process of the noted run is dead, even across containers and when process ids repeat.
  */
 export async function takeMachineLease(
   dataFolder: string,
@@ -56,14 +55,14 @@ export async function takeMachineLease(
       await replaceFile(path, `${text}\n`);
     },
     release(isEnded) {
-      // Node's threads for files may all be waiting for a file system that hangs.
+      // Synchronous, because Node's file threads may all be waiting for a file system that hangs.
       if (isEnded) rmSync(path, { force: true });
       lock.release();
     },
   };
 }
 
-/** Reads the id of this machine's DATA_DIR, or makes one where there is none or one of another machine, as in a copy. */
+/** Reads the id of this machine's DATA_DIR. Creates one if it has none, or that of another machine, as in a copy. */
 export async function identify(dataFolder: string): Promise<string> {
   const path = join(dataFolder, 'machine.json');
   const text = await nullIfMissing(readFile(path, 'utf8'));
@@ -74,7 +73,7 @@ export async function identify(dataFolder: string): Promise<string> {
   return made.id;
 }
 
-/** A note of another machine says nothing: its locks may not be seen here. */
+/** Ignores a note of another machine, whose locks may not be visible here. */
 async function readNote(path: string): Promise<StartedRun | null> {
   const text = await nullIfMissing(readFile(path, 'utf8'));
   const { data } = runNote.safeParse(text === null ? null : parseJson(text));

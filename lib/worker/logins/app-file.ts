@@ -12,7 +12,7 @@ const appRecord = z.object({
   pem: z.string().min(1),
   webhook_secret: z.string().nullable(),
   html_url: z.string(),
-  /** Origin of the git host that it is on. */
+  /** Origin of the git host that the app is on. */
   host: z.string(),
 });
 export type AppRecord = z.output<typeof appRecord>;

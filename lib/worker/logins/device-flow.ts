@@ -69,7 +69,7 @@ async function poll(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof OAuthError && error.code === 'slow_down') {
-        // For all later polls.
+        // Applies to all later polls.
         interval = Math.max((error.interval ?? 0) * 1_000, interval + SLOW_DOWN_MS);
       } else if (!isPending(error) && !isTransient(error)) {
         throw explainOAuthError(error, connection.hostUrl);

@@ -32,7 +32,7 @@ export interface PageUrls {
 interface LocalPageOptions<Value> {
   clock: Clock;
   signal: AbortSignal;
-  /** Gets an offer to open the address. */
+  /** Is offered to open the address. */
   person: Pick<Person, 'say' | 'strong' | 'offer'>;
   /** The first page; null if the flow starts at the service. */
   start: ((urls: PageUrls) => Page) | null;

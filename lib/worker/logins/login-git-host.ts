@@ -36,7 +36,7 @@ export async function loginGitHost(
   if (clientId === null) return 0;
   if (command.login === 'github:destination') {
     person.say(
-      'An app of `app create` can only read: to push, import a token that can write (--import-token).',
+      'An app from `app create` can only read: to push, import a token that can write (--import-token).',
     );
   }
   const page = installPage(app, clientId, connection.hostUrl);
@@ -44,7 +44,7 @@ export async function loginGitHost(
   return 0;
 }
 
-/** From the option, else GIT_APP_CLIENT_ID, else app.json. Throws BAD_REQUEST without one. */
+/** The client id from the option, else GIT_APP_CLIENT_ID, else app.json. Throws BAD_REQUEST without one. */
 function findClientId(
   { config, connection }: LoginSession,
   option: string | null,

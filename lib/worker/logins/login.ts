@@ -14,7 +14,7 @@ export type LoginSecrets = z.output<typeof loginSecrets>;
 
 /** A login without its secrets. Times are ISO 8601 in UTC. */
 export const loginFacts = z.object({
-  /** `app`: of the device flow; `token`: imported; `key`: of the model gateway. */
+  /** `app`: from the device flow; `token`: imported; `key`: from the model gateway. */
   kind: z.enum(['app', 'token', 'key']),
   account: z.string().nullable(),
   /** Origin of the service that the secrets may be sent to. */

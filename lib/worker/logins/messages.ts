@@ -15,7 +15,7 @@ export function loginCommand(name: LoginName): string {
   return `npm run worker -- login ${logins[name].options}`;
 }
 
-/** What a login is called. */
+/** The name of a login in messages. */
 export function describeLogin(name: LoginName): string {
   return logins[name].words;
 }

@@ -15,9 +15,9 @@ export interface Desktop {
 
 /** The streams of a command. */
 export interface CommandIo {
-  /** Results. */
+  /** For results. */
   stdout: OutputStream;
-  /** Everything else. */
+  /** For everything else. */
   stderr: OutputStream;
   /** Whether stderr is a terminal. */
   isTerminal: boolean;
@@ -28,18 +28,18 @@ export interface CommandIo {
 export interface Person {
   /** Whether the user can answer questions. */
   canAnswer(): boolean;
-  /** A result, on stdout. */
+  /** Prints a result to stdout. */
   print(text: string): void;
-  /** A notice, on stderr. */
+  /** Prints a notice to stderr. */
   say(text: string): void;
-  /** Text that stands out on a terminal. */
+  /** Makes text stand out on a terminal. */
   strong(text: string): string;
   /**
    * On a terminal, asks whether to copy a text and open an address; then shows `waiting`. Never fails; ends
    * when the signal aborts.
    */
   offer(offer: Offer, signal: AbortSignal): Promise<void>;
-  /** A secret from a hidden prompt, or the first line of stdin; empty if there is none. */
+  /** Reads a secret from a hidden prompt, or the first line of stdin; empty if there is none. */
   askSecret(message: string): Promise<string>;
 }
 

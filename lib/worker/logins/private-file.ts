@@ -4,7 +4,7 @@ import { syncFile } from '../../durable-files.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 
-/** Shows a line to the user, on stderr. */
+/** Prints a line for the user to stderr. */
 export type Notify = (text: string) => void;
 
 /** A file that only its owner can read, and that is always replaced as a whole. */

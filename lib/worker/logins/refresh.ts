@@ -17,7 +17,7 @@ import { logInAgain } from './messages.ts';
 /** A token with less time left than this is renewed before it is used. */
 const REFRESH_AHEAD_MS = 5 * 60_000;
 
-/** Before each further attempt. */
+/** Pauses before each further attempt. */
 const RETRY_PAUSES_MS = [1_000, 4_000, 9_000];
 /** No attempt starts later than this, so that the last one ends before other processes stop waiting for the lock. */
 const LAST_ATTEMPT_MS = 20_000;
@@ -47,7 +47,7 @@ export function hasExpired(login: LoginFacts, now: number): boolean {
 export interface ValidToken {
   token: string;
   expires_at: string | null;
-  /** Until when the login renews such a token by itself, which ends the login; null if it cannot. */
+  /** When the login can no longer renew its token and so ends; null if it cannot renew it at all. */
   renewable_until: string | null;
 }
 

@@ -10,7 +10,7 @@ type Shared = Pick<WorkerOptions, 'environment' | 'clock' | 'fetch' | 'keychain'
 
 type LoginSessionOptions = Shared & Pick<WorkerOptions, 'io' | 'desktop'>;
 
-/** The context of a login command, whose signal aborts also when the user cancels. */
+/** The context of a login command, whose signal also aborts when the user cancels. */
 export interface LoginSession extends Shared {
   person: Person;
   store: LoginStore;

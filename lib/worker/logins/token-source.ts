@@ -6,7 +6,7 @@ import type { LoginStore } from './login-store.ts';
 import { logInAgain, loginCommand } from './messages.ts';
 import { isExpiring, readValidToken, type ValidToken, whyNotFor } from './refresh.ts';
 
-/** What source tokens are for. */
+/** The uses of source tokens. */
 export const sourceUses = ['project', 'organization', 'private'] as const;
 
 /** What a source token is for. Only tokens in the environment differ by use. */
@@ -25,7 +25,7 @@ export interface TokenSource {
   source(use: SourceUse): Promise<string>;
 }
 
-/** Called with each token of a login that renews it by itself, and until when, before it is used. */
+/** Called before a token is used that its login can renew, with the time until which it can. */
 export type NoteRenewable = (name: LoginName, token: string, until: string) => void;
 
 interface TokenSourceOptions {
@@ -38,7 +38,7 @@ interface TokenSourceOptions {
 /** Reads valid tokens of stored logins; null if the login is not stored. */
 export interface LoginTokens {
   read(name: LoginName): Promise<string | null>;
-  /** The same for a login that was found earlier. */
+  /** Reads the token of a login that was found earlier. */
   tokenOf(name: LoginName, stored: StoredLogin): Promise<string>;
 }
 
@@ -112,7 +112,7 @@ export async function openTokenSource(
   };
 }
 
-/** Whether there is a source login or a token in the environment. A login that cannot be read is one. */
+/** Whether there is a source login or a token in the environment. A login that cannot be read counts. */
 export async function hasSourceToken({
   config,
   store,

@@ -93,7 +93,7 @@ describe('the client of the git host', () => {
     expect(bench.host.state.requests).toHaveLength(3);
   });
 
-  it('fails for a list with more pages than are read: what is beyond is not gone', async () => {
+  it('fails for a list with too many pages, so that the rest does not count as deleted', async () => {
     bench.host.state.pageSize = 1;
     for (const id of [1, 2, 3]) {
       const one = { id, account: 'ada', accountType: 'User', selection: 'all' } as const;
@@ -111,13 +111,13 @@ describe('the client of the git host', () => {
   });
 });
 
-it('no page of a list is fetched from an address in the answer', async () => {
+it('no page of a list is fetched from an address in the response', async () => {
   const visited: string[] = [];
   const server = createServer((request, response) => {
     visited.push(`${request.headers.host}${request.url}`);
     const { port } = server.address() as AddressInfo;
     const last = request.url?.includes('page=2');
-    // Another host name of the same machine stands for a host of somebody else's.
+    // Another name of the same machine stands in for a foreign host.
     const link = last ? {} : { Link: `<http://localhost:${port}/elsewhere>; rel="next"` };
     response.writeHead(200, { 'Content-Type': 'application/json', ...link });
     response.end('{"installations": []}');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { HEARTBEAT_INTERVAL_MS, startHeartbeat } from '../../../lib/worker/lease/heartbeat.ts';
 import { createTestClock } from '../../support/clock.ts';
 
-/** A heartbeat whose beats have these outcomes, one after the other. */
+/** Starts a heartbeat whose beats have these outcomes in order. */
 function start(answers: (boolean | Error)[]) {
   const clock = createTestClock();
   const lost: string[] = [];
@@ -30,7 +30,7 @@ function start(answers: (boolean | Error)[]) {
 }
 const away = () => new Error('the database is away');
 
-it('gives up the run before another worker may take it over', async () => {
+it('the heartbeat gives up the run before another worker may take it over', async () => {
   const { lost, advance, stop } = start(Array.from({ length: 10 }, away));
   await advance(3);
   expect(lost).toEqual([]);
@@ -39,14 +39,14 @@ it('gives up the run before another worker may take it over', async () => {
   await stop();
 });
 
-it('forgives a database that comes back', async () => {
+it('the heartbeat tolerates a database that comes back', async () => {
   const { lost, advance, stop } = start([away(), away(), away(), true, away(), away(), away()]);
   await advance(10);
   expect(lost).toEqual([]);
   await stop();
 });
 
-it('gives up a run that is no longer ours', async () => {
+it('the heartbeat gives up a run that is no longer ours', async () => {
   const { lost, advance, stop } = start([true, false]);
   await advance(2);
   expect(lost).toEqual(['taken']);

@@ -22,7 +22,7 @@ const runs = () =>
     'SELECT status, error_message, exclusive_key FROM backup_runs ORDER BY id',
   );
 
-/** Kills a worker in the middle of a clone; resolves when its processes of git are gone too. */
+/** Kills a worker in the middle of a clone, and waits until its git processes have ended, too. */
 async function killWhileCloning(): Promise<void> {
   const held = team.server.holdFetch();
   const worker = startScript('worker', options());
@@ -32,17 +32,17 @@ async function killWhileCloning(): Promise<void> {
   worker.child.kill('SIGKILL');
   await worker.finished;
   expect(pids.length).toBeGreaterThanOrEqual(2);
-  // The host does not answer them before.
+  // They end although the host has not answered them.
   await ended(pids);
   held.release();
 }
 
 describe.runIf(process.platform === 'linux')('a worker that is killed while it clones', () => {
-  it('leaves no git behind', async () => {
+  it('leaves no git process behind', async () => {
     await killWhileCloning();
   });
 
-  it('is taken over at once by the next one on this machine', async () => {
+  it('is succeeded at once by the next worker on this machine', async () => {
     await killWhileCloning();
     expect(await runs()).toMatchObject([{ status: 'running', exclusive_key: 'worker' }]);
     const { code, stdout } = await runScript('worker', options());
@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('a worker that is killed while it c
     expect((await readdir(archives)).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
-  it('is not taken over where its DATA_DIR is not, before its heartbeat is three minutes old', async () => {
+  it('is not succeeded with another DATA_DIR before its heartbeat is three minutes old', async () => {
     await killWhileCloning();
     const other = { ...options().env, DATA_DIR: join(team.folder, 'other') };
     const { code, stdout } = await runScript('worker', { ...options(), env: other });
@@ -68,7 +68,7 @@ describe.runIf(process.platform === 'linux')('a worker that is killed while it c
     });
   });
 
-  it('does not have another run ended that has its number in another database', async () => {
+  it('does not end a run of the same number in another database', async () => {
     await killWhileCloning();
     await team.database.db.query({
       text: `UPDATE backup_runs SET started_at = started_at - interval '1 microsecond'`,
@@ -78,7 +78,7 @@ describe.runIf(process.platform === 'linux')('a worker that is killed while it c
   });
 });
 
-it('refuses a second worker in a DATA_DIR with exit code 75, whatever its database', async () => {
+it('a second worker in a DATA_DIR is refused with exit code 75, whatever its database', async () => {
   const held = team.server.holdFetch();
   const first = team.backUp();
   await held.came;
@@ -92,14 +92,14 @@ it('refuses a second worker in a DATA_DIR with exit code 75, whatever its databa
   expect((await team.backUp()).code).toBe(0);
 });
 
-it('says so when DATA_DIR cannot be used', async () => {
+it('a worker reports a DATA_DIR that cannot be used', async () => {
   await writeFile(join(team.folder, 'file'), '');
   const env = { ...options().env, DATA_DIR: join(team.folder, 'file') };
   const ended = await runScript('worker', { ...options(), env });
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/^DATA_DIR cannot be /) });
 });
 
-it('ends a run that it cannot note, so that the next is not refused', async () => {
+it('a worker ends a run that it cannot note, so that the next is not refused', async () => {
   const path = join(team.folder, 'archives-data', 'worker-run.json');
   // Once the run has begun, its note cannot be written.
   const wrap = (db: Database): Database => ({
@@ -125,7 +125,7 @@ describe('a lease', () => {
     return lease;
   };
 
-  it('is held by one only', async () => {
+  it('is held by only one process', async () => {
     const lease = await take();
     expect(await takeMachineLease(data())).toMatchObject({ busy: true });
     await lease.release(true);
@@ -136,7 +136,7 @@ describe('a lease', () => {
     expect(await takeMachineLease('/proc/data/of/ada')).toMatchObject({ busy: false });
   });
 
-  it('tells of a run whose end was not recorded, until one was', async () => {
+  it('reports a run whose end was not recorded, until an end is recorded', async () => {
     const first = await take();
     expect(first.abandoned).toBeNull();
     await first.note(run);
@@ -153,7 +153,7 @@ describe('a lease', () => {
     ['of another machine', JSON.stringify({ host: 'elsewhere', id: 7, started_at: 'x' })],
     ['that is damaged', '{"host":'],
     ['of another form', '[]'],
-  ])('pays no attention to a note %s', async (_what, text) => {
+  ])('ignores a note %s', async (_what, text) => {
     await (await take()).release(true);
     await writeFile(join(data(), 'worker-run.json'), text);
     const lease = await take();

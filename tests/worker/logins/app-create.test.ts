@@ -95,7 +95,7 @@ describe('app create', () => {
     await outcome;
   });
 
-  it('has app.json written, only for its owner, before the browser shows success', async () => {
+  it('writes app.json, only for its owner, before the browser shows success', async () => {
     const { back, state, outcome, written } = await begin();
     const shown = await back(`state=${state}&code=good-code`);
     expect(await stored()).toEqual({
@@ -122,7 +122,7 @@ describe('app create', () => {
   });
 
   it.each(['state=wrong&code=good-code', 'code=good-code'])(
-    'rejects a return with %s: its code is not exchanged',
+    'rejects a return with %s without exchanging its code',
     async (query) => {
       const { back, state, outcome } = await begin();
       expect(await back(query)).toMatchObject({ status: 400 });
@@ -159,7 +159,7 @@ describe('app create', () => {
   });
 });
 
-describe('an app.json that is there', () => {
+describe('an existing app.json', () => {
   const before = {
     id: 1,
     slug: 'old',
@@ -188,7 +188,7 @@ describe('an app.json that is there', () => {
     expect(await stored()).toMatchObject({ slug: 'backup-of-ada' });
   });
 
-  it('gives its client id to a login without one', async () => {
+  it('provides the client id of a login without one', async () => {
     bench.host.state.apps.set('Iv1.old', { deviceFlow: false });
     const { session } = openTestSession(bench);
     const login = {
@@ -210,7 +210,7 @@ describe('an app.json that is there', () => {
     expect(written.stderr).toMatch(/^warning: .*app\.json had mode 0640/);
   });
 
-  it('that is invalid is reported, without its content', async () => {
+  it('is reported without its content if it is invalid', async () => {
     await writeFile(appPath(), '{"client_secret": "hunter-22"');
     const { session } = openTestSession(bench);
     const fault = await runLoginCommand(session, {
@@ -226,7 +226,7 @@ describe('an app.json that is there', () => {
   });
 });
 
-it('an app created in the meantime is not replaced either', async () => {
+it('an app that was created in the meantime is not replaced either', async () => {
   const { back, state, outcome } = await begin();
   const other = { ...made, slug: 'other', host: bench.host.url };
   await writeApp(bench.folder, other, () => undefined);

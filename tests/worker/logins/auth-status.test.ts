@@ -24,7 +24,7 @@ const check = async (env?: Record<string, string>) =>
   (await status({ check: true, ...(env ? { env } : {}) })).code;
 
 describe('auth status', () => {
-  it('reports each login its store, its ends and whether a scheduled run could read it', async () => {
+  it('reports the store of each login, its expiry and whether a scheduled run could read it', async () => {
     await storeAppLogin(bench, 'github:source', ['file']);
     const imported = {
       facts: factsAt(bench.host, { kind: 'token', client_id: null }),
@@ -94,11 +94,11 @@ describe('auth status', () => {
 });
 
 describe('auth status --check', () => {
-  it('is 4 when nothing is configured', async () => {
+  it('exits with 4 when nothing is configured', async () => {
     expect(await check()).toBe(4);
   });
 
-  it('is 4 when only the gateway has a login', async () => {
+  it('exits with 4 when only the gateway has a login', async () => {
     const login = {
       facts: factsAt(bench.host, { kind: 'key' }),
       secrets: { token: 'sk-or-1', refresh_token: null },
@@ -107,16 +107,19 @@ describe('auth status --check', () => {
     expect(await check()).toBe(4);
   });
 
-  it.each(['github:source', 'github:destination'] as const)('is 0 with %s', async (name) => {
-    await storeAppLogin(bench, name, ['file']);
-    expect(await check()).toBe(0);
-  });
+  it.each(['github:source', 'github:destination'] as const)(
+    'exits with 0 with %s',
+    async (name) => {
+      await storeAppLogin(bench, name, ['file']);
+      expect(await check()).toBe(0);
+    },
+  );
 
-  it('is 0 with a token of the environment', async () => {
+  it('exits with 0 with a token from the environment', async () => {
     expect(await check({ GIT_TOKEN_PERSONAL: makeToken('ghp') })).toBe(0);
   });
 
-  it('is 4 when the login has expired, but not while it can be renewed', async () => {
+  it('exits with 4 when the login has expired, but not while it can be renewed', async () => {
     await storeAppLogin(bench, 'github:source', ['file']);
     bench.clock.advance(9 * 3_600_000);
     expect(await check()).toBe(0);
@@ -125,7 +128,7 @@ describe('auth status --check', () => {
     expect((await status()).shown.logins).toMatchObject([{ unusable: 'it has expired' }]);
   });
 
-  it('is 4 when the login is for another host than GIT_HOST_URL', async () => {
+  it('exits with 4 when the login is for another host than GIT_HOST_URL', async () => {
     await storeAppLogin(bench, 'github:source', ['file']);
     const env = { GIT_HOST_URL: 'https://git.example.org' };
     expect(await check(env)).toBe(4);
@@ -134,7 +137,7 @@ describe('auth status --check', () => {
     expect(written.stdout).toMatch(/cannot be used: it is for http:\S+, but GIT_HOST_URL is/);
   });
 
-  it('is 1 when the login cannot be read, also with a token of the environment', async () => {
+  it('exits with 1 when the login cannot be read, even with a token from the environment', async () => {
     await storeAppLogin(bench);
     bench.keychain.fault = 'no bus';
     expect(await check()).toBe(1);

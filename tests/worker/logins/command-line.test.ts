@@ -11,7 +11,7 @@ const source = {
   store: 'auto',
 };
 
-describe('a command line about logins', () => {
+describe('the command line about logins', () => {
   it.each([
     ['login github', source],
     ['login github --profile source --store auto', source],
@@ -32,7 +32,7 @@ describe('a command line about logins', () => {
     ['logout github --profile destination', { name: 'logout', login: 'github:destination' }],
     ['logout gateway', { name: 'logout', login: 'gateway:default' }],
     ['logout all', { name: 'logout', login: 'all' }],
-  ])('%s is understood', (line, command) => {
+  ])('accepts %s', (line, command) => {
     expect(parse(line)).toEqual(command);
   });
 
@@ -50,7 +50,7 @@ describe('a command line about logins', () => {
     'logout github',
     'logout gateway',
     'logout all',
-  ])('%s takes --help', (line) => {
+  ])('shows the help of %s', (line) => {
     for (const option of ['--help', '-h']) {
       const [command = ''] = line.split(' ');
       expect(parse(`${line} ${option}`)).toEqual({
@@ -90,7 +90,7 @@ describe('a command line about logins', () => {
     ['logout', 'the command is incomplete'],
     ['logout al', 'unknown command (Did you mean all?)'],
     ['logout all --profile source', "unknown option '--profile'"],
-  ])('%s is wrong usage', (line, fault) => {
+  ])('rejects %s as wrong usage', (line, fault) => {
     const wrong = () => parse(line);
     expect(wrong).toThrow(AppError);
     expect(wrong).toThrow(fault);

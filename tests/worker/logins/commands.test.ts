@@ -87,7 +87,7 @@ describe('login github, piped', () => {
     });
   });
 
-  it('ends with 2 without a client id, and with 4 when it was denied', async () => {
+  it('exits with 2 without a client id, and with 4 when it was denied', async () => {
     expect(await worker(['login', 'github'])).toEqual({
       code: 2,
       stdout: '',
@@ -99,7 +99,7 @@ describe('login github, piped', () => {
     expect(denied.stderr).toMatch(/the login was denied: log in again to retry\n$/);
   });
 
-  it('ends with 1 when the host does not answer', async () => {
+  it('exits with 1 when the host does not answer', async () => {
     const { code, stderr } = await worker(['login', 'github', '--client-id', 'x'], {
       GIT_HOST_URL: 'http://127.0.0.1:9',
     });
@@ -110,7 +110,7 @@ describe('login github, piped', () => {
   });
 });
 
-it('auth status --check tells a scheduler by its exit code, before and after a login', async () => {
+it('auth status --check shows a scheduler by its exit code whether there is a login', async () => {
   expect((await worker(['auth', 'status', '--check'])).code).toBe(4);
   await logIn('--store', 'file');
   const { code, stdout, stderr } = await worker(['auth', 'status', '--check', '--json']);
@@ -120,7 +120,7 @@ it('auth status --check tells a scheduler by its exit code, before and after a l
   });
 });
 
-it('login gateway, auth token gateway and logout gateway follow one another', async () => {
+it('login gateway, auth token gateway and logout gateway work one after another', async () => {
   const login = start(['login', 'gateway', '--store', 'file']);
   const [, address = ''] = await login.waitFor(/Open (http:\S+)\n/);
   const callback = new URL(address).searchParams.get('callback_url');
@@ -138,7 +138,7 @@ it('login gateway, auth token gateway and logout gateway follow one another', as
 it.each([
   [['login', 'gateway', '--paste'], 'pasted\n', 0],
   [['login', 'gateway', '--paste'], '', 4],
-])('%j with %j on stdin ends with %d', async (args, stdin, code) => {
+])('%j with %j on stdin exits with %d', async (args, stdin, code) => {
   expect((await worker(args, {}, stdin)).code).toBe(code);
 });
 
@@ -164,7 +164,7 @@ it.each([
   },
 );
 
-it('an invalid credentials.json ends every command with 1 and one line, and stays as it is', async () => {
+it('an invalid credentials.json ends every command with 1 and one line, and is left unchanged', async () => {
   await logIn('--store', 'file');
   const path = join(folder, 'config', 'credentials.json');
   const damaged = (await readFile(path, 'utf8')).slice(0, -20);
@@ -201,7 +201,7 @@ it.each([
   expect(stderr).not.toContain(value);
 });
 
-it('reports that the keychain cannot be read in a scheduled run, and how to fix it', async () => {
+it('a scheduled run reports that the keychain cannot be read, and how to fix it', async () => {
   const token = makeToken('ghp');
   await logIn('--store', 'file');
   const path = join(folder, 'config', 'credentials.json');

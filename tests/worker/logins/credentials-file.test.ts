@@ -29,7 +29,7 @@ const login = (token: string) => ({
 });
 
 describe('credentials.json', () => {
-  it('is only for its owner, in a folder only for its owner', async () => {
+  it('is readable only by its owner, in a folder readable only by its owner', async () => {
     await open().locked((held) => held.write({ 'github:source': login(makeToken('ghp')) }));
     expect([await modeOf(path), await modeOf(folder)]).toEqual([0o600, 0o700]);
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({
@@ -72,7 +72,7 @@ describe('credentials.json', () => {
     [`"${secret}"`, 'something else'],
     [`{"version": 2, "logins": {"x": "${secret}"}}`, 'of another version'],
     [`{"version": 1, "logins": {"github:source": {"token": "${secret}"}}}`, 'incomplete'],
-  ])('that is invalid (%#) is reported, and not changed', async (text) => {
+  ])('is reported and left unchanged if it is invalid (%#)', async (text) => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(path, text, { mode: 0o600 });
     const fault = {
@@ -87,7 +87,7 @@ describe('credentials.json', () => {
     expect(await readFile(path, 'utf8')).toBe(text);
   });
 
-  it('that cannot be written keeps its old logins, and no draft is left', async () => {
+  it('keeps its old logins and leaves no draft if it cannot be written', async () => {
     await open().locked((held) => held.write({ 'github:source': login('old') }));
     // A folder in the way of the rename fails for root too.
     const blocked = join(folder, 'blocked');
@@ -99,7 +99,7 @@ describe('credentials.json', () => {
     expect((await readdir(blocked)).sort()).toEqual(['credentials.json', 'credentials.lock']);
   });
 
-  it('temporary files of killed processes are removed at the next change', async () => {
+  it('is rid of temporary files of killed processes at the next change', async () => {
     await open().locked((held) => held.write({ 'github:source': login('old') }));
     await writeFile(join(folder, '.credentials.json.1.5a0c'), makeToken('ghp'), { mode: 0o600 });
     await open().locked((held) => held.write({}));

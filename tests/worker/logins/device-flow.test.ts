@@ -147,7 +147,7 @@ it('an address of another host is not shown: the code would go there', async () 
   expect(written.stderr).not.toContain('phishing');
 });
 
-it('does not follow a redirect, because the codes are only for the host', async () => {
+it('the device flow does not follow a redirect, because the codes are only for the host', async () => {
   const redirecting = createServer((request, response) => {
     response.writeHead(307, { Location: `${bench.host.url}${request.url}` }).end();
   }).listen(0, '127.0.0.1');

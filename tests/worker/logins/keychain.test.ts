@@ -36,7 +36,7 @@ describe.skipIf(!hasSecretService)('the keychain of a desktop session', () => {
     expect([await keychain.read('a'), await keychain.read('b')]).toEqual([null, 'other']);
   });
 
-  it('holds a login of which credentials.json has no secret, for each folder its own', async () => {
+  it('holds a separate login for each folder, whose secret is not in credentials.json', async () => {
     const open = (name: string) =>
       openLoginStore({
         folder: join(folder, name),
@@ -71,16 +71,16 @@ describe.skipIf(!hasSecretService)('the keychain of a desktop session', () => {
   });
 });
 
-it('says why there is no keychain without a desktop session', async () => {
+it('the error without a desktop session says why there is no keychain', async () => {
   const keychain = createKeychain(bare, systemClock);
   await expect(keychain.write('a', 'secret')).rejects.toThrow(KeychainError);
   // Linux: it is the Secret Service that fails, and not the kernel's keyring, which forgets at a reboot.
   if (process.platform === 'linux') await expect(keychain.read('a')).rejects.toThrow('DBus');
 });
 
-it('gives up on a hanging D-Bus after three seconds, and leaves no process behind', async () => {
+it('the keychain gives up on a hanging D-Bus after three seconds, and leaves no process behind', async () => {
   const socket = join(folder, 'bus');
-  // Takes connections and says nothing.
+  // Accepts connections and never answers.
   const bus = createServer();
   const connected = once(bus, 'connection');
   bus.listen(socket);
@@ -95,7 +95,7 @@ it('gives up on a hanging D-Bus after three seconds, and leaves no process behin
   connection.resume();
   clock.advance(3_000);
   await expect(call).rejects.toThrow('it did not answer within 3 seconds');
-  // The process that made the call is gone, and its connection with it.
+  // The process that made the call has ended, and its connection with it.
   await hungUp;
   bus.close();
 });

@@ -36,7 +36,7 @@ async function begin(options: { paste?: boolean; stdin?: string } = {}) {
   const { paste = false, ...rest } = options;
   const opened = open(rest);
   const outcome = runLoginCommand(opened.session, { name: 'login gateway', paste, store: 'auto' });
-  // Awaited at the end of a test, where a rejection is searched for.
+  // Awaited at the end of a test, which examines a rejection.
   outcome.catch(() => undefined);
   const [, address = ''] = await Promise.race([
     opened.waitFor(/Open (https:\S+)\n/),
@@ -122,7 +122,7 @@ describe('login gateway', () => {
   );
 
   it.each(['//', 'http://[', 'http://127.0.0.1:99999/'])(
-    'waits on after a request for %s, which is not an address',
+    'keeps waiting after a request for %s, which is not an address',
     async (target) => {
       const { outcome, callback } = await begin();
       const { host, port } = new URL(callback);

@@ -159,7 +159,7 @@ describe('login github --import-token', () => {
     bench.host.state.tokens.set(token, { login: 'grace', endsAt: null, ofApp: false });
   });
 
-  /** A command of that name in front of the others. */
+  /** Puts a gh with this script first on the path. */
   async function withGh(script: string): Promise<Record<string, string>> {
     const bin = join(bench.folder, '..', 'bin');
     await mkdir(bin, { recursive: true });

@@ -52,7 +52,7 @@ describe('a login', () => {
     expect(stored && (await bench.store.secretsOf(NAME, stored))).toEqual(login.secrets);
   });
 
-  it('that cannot be stored is an error that lists each store', async () => {
+  it('causes an error that lists each store if it cannot be stored', async () => {
     bench.keychain.write = async () => {
       await rm(bench.folder, { recursive: true });
       throw new KeychainError('it is locked');
@@ -69,7 +69,7 @@ describe('a login', () => {
     expect(entry()).toBeUndefined();
   });
 
-  it('that moves to the file while the keychain is unavailable reports what remains there', async () => {
+  it('reports what remains in the keychain if it moves to the file while the keychain is unavailable', async () => {
     await bench.store.save(NAME, makeLogin(), storesFor('auto'));
     bench.keychain.fault = 'no bus';
     await bench.store.save(NAME, makeLogin(), storesFor('file'));
@@ -80,7 +80,7 @@ describe('a login', () => {
     ]);
   });
 
-  it('does not change another', async () => {
+  it('does not change another login', async () => {
     const [source, destination] = [makeLogin(), makeLogin()];
     await bench.store.save(NAME, source, storesFor('auto'));
     await bench.store.save('github:destination', destination, storesFor('file'));
@@ -98,7 +98,7 @@ describe('removing a login', () => {
     expect(await bench.store.remove(NAME)).toBe(false);
   });
 
-  it('keeps it when its secret cannot be removed', async () => {
+  it('keeps the login when its secret cannot be removed', async () => {
     await bench.store.save(NAME, makeLogin(), storesFor('auto'));
     bench.keychain.fault = 'it is locked';
     await expect(bench.store.remove(NAME)).rejects.toThrow('it is locked');
@@ -109,11 +109,11 @@ describe('removing a login', () => {
 it.each([
   ['is missing', () => bench.keychain.entries.clear(), 'it has no entry for this login'],
   [
-    'is something else',
+    'is not a login',
     () => bench.keychain.entries.set(keychainEntry(NAME, bench.folder), 'hunter-22'),
     'its entry for this login is not valid',
   ],
-])('an entry that %s is reported, without its content', async (_how, damage, message) => {
+])('a keychain entry that %s is reported without its content', async (_how, damage, message) => {
   await bench.store.save(NAME, makeLogin(), storesFor('auto'));
   damage();
   const stored = await bench.store.find(NAME);

@@ -7,7 +7,7 @@ import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
 import { createMemoryKeychain } from '../../support/keychain.ts';
 
-// Asks for the source token of a configuration folder, and prints how that ended.
+// Requests the source token of a configuration folder, and prints the outcome.
 
 const [folder = '', GIT_HOST_URL = ''] = process.argv.slice(2);
 const config = readConfig(gitHostVariables, { GIT_HOST_URL });

@@ -43,7 +43,7 @@ afterEach(async () => {
 
 const start = (...args: string[]) => startOnTerminal('worker', { args, env, cwd: folder });
 
-/** The content of a file as soon as it is there. */
+/** Waits for a file and returns its content. */
 async function contentOf(name: string): Promise<string> {
   for (;;) {
     try {
@@ -77,7 +77,7 @@ describe('login github on a terminal', () => {
     const { code, output } = await terminal.finished;
     expect(code).toBe(0);
     expect(output).toContain('\u001b[1mWDJB-MJHT\u001b[22m');
-    // The cursor that the question hid is there again.
+    // The cursor that the question hid is visible again.
     expect(output.lastIndexOf('\u001b[?25h')).toBeGreaterThan(output.lastIndexOf('\u001b[?25l'));
   });
 
@@ -112,10 +112,10 @@ describe('login github on a terminal', () => {
   });
 });
 
-it('does not show a token while it is entered', async () => {
+it('a token is not shown while it is entered', async () => {
   const token = makeToken('ghp');
   host.state.tokens.set(token, { login: 'grace', endsAt: null, ofApp: false });
-  // Without a gh that this machine may have.
+  // Hides a gh that this machine may have.
   env.PATH = join(folder, 'bin');
   const terminal = start('login', 'github', '--import-token');
   await terminal.waitFor(/Token for/);
@@ -148,7 +148,7 @@ describe('login gateway on a terminal', () => {
     expect(output).not.toContain(gateway.issuedKey);
   });
 
-  it('--paste hides what is pasted', async () => {
+  it('hides what is pasted with --paste', async () => {
     const terminal = start('login', 'gateway', '--paste');
     await terminal.waitFor(/Address or code/);
     terminal.type('the-pasted-code\r');

@@ -35,7 +35,7 @@ describe('the tokens of a run with a source login', () => {
     expect(refreshes()).toEqual([]);
   });
 
-  it('are renewed shortly before they expire, as long as the run lasts', async () => {
+  it('are renewed shortly before they expire, throughout the run', async () => {
     const first = await storeAppLogin(bench);
     const source = await open();
     bench.clock.advance(8 * HOURS - 6 * 60_000);
@@ -116,7 +116,7 @@ describe('the tokens of a run with a source login', () => {
   it('are renewed even if the host fails a few times', async () => {
     await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
-    // The third is an answer of something else, as of a wrong proxy.
+    // The third response comes from something else, such as a wrong proxy.
     bench.host.state.polls.push(
       { status: 502 },
       { status: 503, error: 'server_error' },
@@ -161,7 +161,7 @@ describe('the tokens of a run with a source login', () => {
     expect(refreshes().map(({ body }) => body.refresh_token)).toEqual([refreshToken, refreshToken]);
   });
 
-  it('are not asked for again so late that others would not wait for the lock any longer', async () => {
+  it('are not requested so late that other processes would stop waiting for the lock', async () => {
     await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
     const slow: typeof fetch = async () => {
@@ -175,7 +175,7 @@ describe('the tokens of a run with a source login', () => {
     expect(bench.clock.now() - before).toBe(30_000);
   });
 
-  it('are not renewed by a host that answers something else, of which nothing is repeated', async () => {
+  it('are not renewed by an unexpected response, which is not repeated in the error', async () => {
     const { refreshToken } = await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
     bench.host.state.polls.push({ status: 400, echo: true });
@@ -186,7 +186,7 @@ describe('the tokens of a run with a source login', () => {
       message: expect.stringMatching(/ answered 400$/),
     });
     expect(inspect(fault, { depth: null })).not.toContain(refreshToken);
-    // It is not spent: the next attempt succeeds.
+    // The refresh token is not spent: the next attempt succeeds.
     expect(isValid(await source.source('project'))).toBe(true);
   });
 
@@ -267,7 +267,7 @@ describe('the tokens of a run without a source login', () => {
     [{ GIT_TOKEN_PERSONAL: personal, GIT_TOKEN_PRIVATE: other }, [personal, other, other]],
     [{ GIT_TOKEN_PERSONAL: personal }, [personal, personal, personal]],
     [{ GIT_TOKEN_PRIVATE: other }, [other, other, other]],
-  ])('come from the environment, one replacing the other %#', async (env, expected) => {
+  ])('come from the environment, each standing in for the other (%#)', async (env, expected) => {
     const source = await open(env as Record<string, string>);
     const uses = ['project', 'organization', 'private'] as const;
     expect(await Promise.all(uses.map((use) => source.source(use)))).toEqual(expected);
