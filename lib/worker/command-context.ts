@@ -29,8 +29,8 @@ export interface WorkerOptions {
   /** Aborts with a RunStopped error as the reason. */
   signal: AbortSignal;
   /**
-   * Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE if there is none; one that was there
-   * before and does not run now counts only if it `mayBeAway`.
+   * Opens the configured database. Throws AppError SERVICE_UNAVAILABLE if there is none. With `mayBeAway`, one that
+   * existed before but is not running is accepted.
    */
   openDatabase(config: DatabaseConfig, log: Log, mayBeAway: boolean): Promise<Database>;
 }
@@ -43,7 +43,7 @@ export interface CommandContext extends WorkerOptions {
   display: Display;
 }
 
-/** Opens the database for a command, which can do without it if it `mayBeAway`, and closes it afterwards. */
+/** Opens the database for a command and closes it afterwards. With `mayBeAway`, the command can do without it. */
 export async function withDatabase(
   options: WorkerOptions,
   config: DatabaseConfig & z.output<typeof logVariables>,

@@ -22,7 +22,7 @@ import { addStoreCommands, type StoreCommand } from './stores/store-commands.ts'
 
 export interface RunCommand {
   name: 'run';
-  /** Null: those found by discovery. */
+  /** Null: the repositories found by discovery. */
   sources: Source[] | null;
   /** Milliseconds from one start to the next; null for one run. */
   everyMs: number | null;
@@ -113,7 +113,7 @@ function addRun(program: Command, folder: string, found: Found): void {
         .default(false)
         .conflicts('dryRun'),
     )
-    .option('--json', 'print one JSON object a line: each event, and a summary at the end', false)
+    .option('--json', 'print one JSON object per line: each event, and a summary at the end', false)
     .option('--once', 'one run, then exit (the default)')
     .addOption(
       new Option('--every <minutes>', 'repeat the run at this interval, until Ctrl-C')
@@ -201,7 +201,7 @@ function parseMinutes(text: string): number {
   );
 }
 
-/** Names must be unique: each is one archive, and one repository in the records. */
+/** Rejects sources with the same address: they would be the same archive, and one repository in the records. */
 function checkAddresses(sources: readonly Source[]): void {
   const addresses = new Set<string>();
   for (const { name, location } of sources) {

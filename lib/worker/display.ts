@@ -16,7 +16,7 @@ export interface Display {
   line(text: string): void;
   /** Updates the progress bar; only on a terminal. */
   progress(done: number, total: number, doing: string): void;
-  /** Shows lines below all others, instead of the ones shown so far; only on a terminal. */
+  /** Replaces the lines that are shown below all others; only on a terminal. */
   footer(lines: readonly string[]): void;
   /** Removes the progress bar or the lines below before other output. */
   clear(): void;
@@ -36,12 +36,12 @@ export function createDisplay(stream: OutputStream, isTerminal: boolean): Displa
     if (lines.join('\n') === shown.join('\n')) return;
     const up = shown.length > 1 ? `\u001b[${shown.length - 1}A${ERASE_BELOW}` : '';
     const erase = shown.length === 0 ? '' : `${ERASE_LINE}${up}`;
-    // In one piece, so that nothing flickers.
+    // Written in one piece to avoid flicker.
     stream.write(`${erase}${lines.join('\n')}`);
     shown = lines;
   };
   const cut = (lines: readonly string[]) => {
-    // 0 if the terminal's size is unknown. Lines that wrap or scroll away could not be erased.
+    // Both are 0 if the terminal's size is unknown. Lines that wrap or scroll away could not be erased.
     const columns = stream.columns || 80;
     const rows = stream.rows || 24;
     return lines.slice(0, Math.max(1, rows - 1)).map((line) => cutToWidth(line, columns - 1));

@@ -33,7 +33,7 @@ const LOGIN = 'gateway:default';
 const BATCH_SIZE = 200;
 /** Time between progress updates and checks of the signal, for a bar and for lines. */
 const BUDGET_MS = { bar: 1_000, lines: 10_000 };
-/** While other workers hold the remaining jobs, or the index is being built. */
+/** Pause while other workers hold the remaining jobs, or the index is being built. */
 const WAIT_MS = 5_000;
 
 /**

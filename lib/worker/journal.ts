@@ -10,15 +10,15 @@ import type { RunStore } from './spool/run-store.ts';
 import { RunStopped, stopMessages } from './stop.ts';
 import type { RunEvents } from './watching/run-events.ts';
 
-/** How long the last line waits, even after Ctrl-C. */
+/** How long the last line waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 2_000;
 
 /** A result without the fields that the journal adds. */
 type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
 
 /**
- * Records a run in progress: logs (also shown to the user), results and counters. The store takes what the
- * database does not.
+ * Records a run in progress: logs (also shown to the user), results and counters. The store decides what happens
+ * while the database is unreachable.
  */
 export interface Journal {
   /** Logs a line about the run or one repository. */
@@ -29,24 +29,24 @@ export interface Journal {
   record(result: JournalResult): Promise<void>;
   /** Logs and counts a repository without changes. Throws RunStopped if the run is no longer ours. */
   skip(repository: string): Promise<void>;
-  /** Renews the run's heartbeat, with what it is at; false if the run is no longer ours. */
+  /** Renews the run's heartbeat and its progress; false if the run is no longer ours. */
   beat(progress: RunProgress): Promise<boolean>;
   counters(): RunCounters;
-  /** Where all else is recorded. */
+  /** Where everything else is recorded. */
   store: RunStore;
 }
 
 interface JournalOptions {
   store: RunStore;
   clock: Clock;
-  /** Is shown each line. */
+  /** Receives each line. */
   events: Pick<RunEvents, 'logged'>;
 }
 
 export function openJournal({ store, clock, events }: JournalOptions): Journal {
   const counters: RunCounters = { successful: 0, failed: 0, skipped: 0 };
   let recorded = 0;
-  // One after the other: each writes the counters, and a result its position among all results of the run.
+  // One at a time: each writes the counters, and a result also its position among all results of the run.
   const inTurn = pLimit(1);
   const show = (level: NewLog['level'], text: string, repository: string | null = null) => {
     const line = { level, message: cleanText(text), repository };
@@ -65,7 +65,7 @@ export function openJournal({ store, clock, events }: JournalOptions): Journal {
         await store.write({ type: 'log', ...line });
         return;
       }
-      // What is left of a run whose end is recorded is not worth a spool.
+      // The last line of a run whose end is already recorded is not worth a spool.
       const write = () => writeLog(db, { runId: run.id, ...line });
       await retryWhileUnavailable(write, { clock, forMs: LAST_PATIENCE_MS });
     },
@@ -90,7 +90,7 @@ export function openJournal({ store, clock, events }: JournalOptions): Journal {
         Object.assign(counters, next);
         if (!isOurs) throw new RunStopped(stopMessages.taken);
       }),
-    // In turn as well, so that it never writes counters that are older than those of a result.
+    // Queued as well, so that it never writes older counters than those of a result.
     beat: (progress) => inTurn(() => store.beat(counters, progress)),
     counters: () => ({ ...counters }),
     store,

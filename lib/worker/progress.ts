@@ -1,4 +1,4 @@
-/** How far git is with a step of its own. */
+/** How far git is with its current step. */
 export interface Progress {
   /** git's name of the step, such as `Receiving objects`. */
   phase: string;
@@ -16,7 +16,7 @@ const progressLine =
   /^(?:remote: )?([A-Z][a-z]+(?: [a-z]+){0,3}):\s{1,5}(?:(\d{1,3})% \(\d{1,15}\/\d{1,15}\)|\d{1,15})(?:, (\d{1,12}(?:\.\d{1,3})?) (bytes|KiB|MiB|GiB))?(?:[, |]|$)/;
 const units = { bytes: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** Reads a line of git's error output. Null if it is not one of progress. */
+/** Reads a line of git's error output. Null if it does not report progress. */
 export function parseProgress(line: string): Progress | null {
   const [, phase, percent, amount, unit] = progressLine.exec(line.slice(0, MAX_LINE_LENGTH)) ?? [];
   if (phase === undefined) return null;
@@ -28,8 +28,8 @@ export function parseProgress(line: string): Progress | null {
 }
 
 /**
- * Returns a function that takes git's error output in chunks and reports the newest progress of each. What
- * another side writes there is bounded: of a line without an end only its beginning is kept.
+ * Returns a function that takes git's error output in chunks and reports the newest progress of each. The remote
+ * side can write there too, so memory is bounded: only the beginning of a line without an end is kept.
  */
 export function readProgress(onProgress: (progress: Progress) => void): (chunk: string) => void {
   let rest = '';

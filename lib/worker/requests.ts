@@ -28,12 +28,12 @@ interface RequestedRun {
  * fulfilled if it is among the sources; a request for all repositories is fulfilled if the sources come from
  * discovery or include every tracked repository. A request for a repository that discovery does not find and
  * that is not tracked is claimed and fails, since no run could fulfil it. One for a repository that is left
- * out stays pending. Requests never restrict a run. While the database is away, none is claimed.
+ * out stays pending. Requests never restrict a run. While the database is unreachable, none is claimed.
  */
 export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const { journal, sources, leftOut } = run;
   const { store } = journal;
-  // A request for all repositories does not mean those that a variable always leaves out.
+  // A request for all repositories does not include those that a variable always leaves out.
   const meant = [...sources, ...leftOut.filter((it) => it.isLasting).map(({ source }) => source)];
   const pending = await store.read(listPendingRequests, () => []);
   const coversAll =
@@ -68,7 +68,7 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
     () => [],
   );
   for (const { id, target, requestedBy, reason } of claimed) {
-    const asked = `request ${id} of ${requestedBy || 'unknown'} for ${target ?? 'all repositories'}`;
+    const asked = `request ${id} by ${requestedBy || 'unknown'} for ${target ?? 'all repositories'}`;
     const why = reason === '' ? '' : `: ${reason}`;
     await journal.note('info', `claimed ${asked}${why}`);
     if (target !== null && unknown.has(target)) {

@@ -34,7 +34,7 @@ export async function retryWhileUnavailable<Value>(
   }
 }
 
-/** What work on the database returns, or `otherwise` while the database is away. */
+/** The result of work on the database, or `otherwise` while the database is unreachable. */
 export async function unlessAway<Value, Other>(
   work: () => Promise<Value>,
   otherwise: Other,

@@ -23,7 +23,7 @@ import { describeStop, RunStopped, stopMessages } from './stop.ts';
 
 /**
  * Backs up `given`, or the repositories found by discovery, and records the run. Refused while another run is
- * active. A failed repository does not stop it, nor does a database that is away: the run is spooled then, and the
+ * active. A failed repository does not stop it, nor does an unreachable database: the run is then spooled, and the
  * next one delivers it. Throws only if the run could not be started.
  */
 export async function performRun(
@@ -43,7 +43,7 @@ export async function performRun(
       for (const { text } of remarks) deps.display.line(text);
       return { status: 'refused', active: started.active, why: null };
     }
-    // Without a row of its own, what is noted is still the run that was killed before.
+    // A run without a row is not noted: the note still names the run that was killed before.
     if (started !== null) await noteOrEnd(deps, lease, started);
     const { isRecorded, ...report } = await recordRun(deps, started, given, { lease, remarks });
     isEnded = started !== null && isRecorded;
@@ -53,7 +53,7 @@ export async function performRun(
   }
 }
 
-/** A run that cannot be noted would stay open until it counts as abandoned. */
+/** Notes a run, or ends it if that fails: without a note it would stay open until it counts as abandoned. */
 async function noteOrEnd({ db }: RunDeps, lease: MachineLease, started: StartedRun): Promise<void> {
   try {
     await lease.note(started);
@@ -75,7 +75,7 @@ async function findActive({ db, staleAfterMs }: RunDeps): Promise<ActiveRun | nu
   }
 }
 
-/** Delivers earlier runs and starts one. Null if the database is away, so that it has no row. */
+/** Delivers earlier runs and starts one. `started` is null if the database is unreachable: the run then has no row. */
 async function start(
   deps: RunDeps,
   given: readonly Source[] | null,

@@ -27,9 +27,9 @@ export interface HostFacts {
   sizeBytes: number | null;
   /** For the log, such as `archived on the git host`. */
   remarks: readonly string[];
-  /** What the host says of it beside that; absent for one that another worker listed, or that is lost. */
+  /** Further facts from the host; absent if another worker listed the repository, or if it is lost. */
   facts?: CoverageFacts;
-  /** Of one that has a fault: what kind that is. */
+  /** The kind of fault, if there is one. */
   plan?: 'disabled' | 'invalid_name' | 'lost';
   /** Why it cannot be backed up, if that is known in advance. */
   fault: string | null;

@@ -22,13 +22,13 @@ export const stopMessages = {
   taken: 'another process ended this run',
 } as const;
 
-/** Stops a worker whose login the git host refuses, and leaves what needs it to others. */
+/** Stops a worker whose login the git host refuses, and leaves the repositories that need it to others. */
 export function describeRefusedLogin(hostUrl: string, cause: unknown): RunStopped {
   const text = `${hostUrl} refuses the login of this machine: log in again there`;
   return new RunStopped(text, { cause });
 }
 
-/** Says on which machine of several something happened. */
+/** Adds the machine on which something happened, for runs on several machines. */
 export function onMachine(message: string, hostName: string): string {
   const where = ` (on ${hostName})`;
   return `${cleanText(message, MAX_TEXT_LENGTH - where.length)}${where}`;
@@ -38,7 +38,7 @@ export function onMachine(message: string, hostName: string): string {
 export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {
   const cause = signal.aborted ? signal.reason : error;
   if (cause instanceof RunStopped) return cause.message;
-  // Problems that need the stores to be read, such as a setting that requires another one.
+  // Problems that only show once the stores are read, such as a setting that requires another one.
   if (cause instanceof ConfigError) return cause.message;
   log.error('a run failed unexpectedly', { error: cause });
   return cleanText(`the run failed unexpectedly: ${messageOf(cause)}`);

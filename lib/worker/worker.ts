@@ -81,7 +81,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   }
 }
 
-/** Loads what the command needs, and no other command. */
+/** Performs a command, and loads only the modules that it needs. */
 async function perform(options: WorkerOptions, command: WorkerCommand): Promise<number> {
   switch (command.name) {
     case 'help':

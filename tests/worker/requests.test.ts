@@ -65,7 +65,7 @@ it('claims requests for its sources and closes each with the outcome of its repo
     { target_repo: 'local/plain', status: 'failed', ...claimed },
     { target_repo: 'local/app', status: 'completed', run_id: null, claimed: false },
   ]);
-  expect(await logLines()).toContain('claimed request 1 of mcp for local/app: because');
+  expect(await logLines()).toContain('claimed request 1 by mcp for local/app: because');
 });
 
 it('leaves requests that it does not fulfil pending, and logs it', async () => {
