@@ -185,7 +185,8 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       const tell = (text: string) => void io.stderr.write(`${text}\n`);
       await openHeartbeat(tell).failed(whyNoRun(error));
       const log = createLog(config.LOG_LEVEL, options.clock, tell, redactor);
-      if (isServiceAway(error)) await openAlerts(log, tell).databaseAway(error.message);
+      if (isServiceUnavailable(error))
+        await openAlerts(log, tell).databaseUnreachable(error.message);
     }
     throw error;
   }
@@ -195,7 +196,7 @@ function whyNoRun(error: unknown): string {
   return `No run: ${messageOf(error)}`;
 }
 
-function isServiceAway(error: unknown): error is AppError {
+function isServiceUnavailable(error: unknown): error is AppError {
   return error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE';
 }
 
@@ -232,7 +233,7 @@ async function runOnce(
   } catch (error) {
     await heartbeat.failed(whyNoRun(error));
     const isAway = isDatabaseUnavailable(error) || isDatabaseUnavailable((error as Error).cause);
-    if (isAway) await alerts.databaseAway((error as Error).message);
+    if (isAway) await alerts.databaseUnreachable((error as Error).message);
     throw error;
   }
   display.clear();
@@ -272,7 +273,7 @@ async function attempt(run: () => Promise<number>, display: Display): Promise<nu
   try {
     return await run();
   } catch (error) {
-    if (!isServiceAway(error)) throw error;
+    if (!isServiceUnavailable(error)) throw error;
     display.line(`no run: ${error.message}`);
     return 1;
   }

@@ -41,7 +41,7 @@ export interface RunAlerts {
   /** Records what a run learnt, evaluates the rules and notifies the channels. */
   ended(db: Database, report: RunReport): Promise<void>;
   /** Alerts that there was no run because the database is unreachable. */
-  databaseAway(reason: string): Promise<void>;
+  databaseUnreachable(reason: string): Promise<void>;
 }
 
 /** Opens the alerts of a worker. Nothing is read or sent yet. */
@@ -61,7 +61,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
   const openChannels = (db: Database | null): Promise<AlertChannel[]> =>
     openAlertChannels(config, { db: canRead ? db : null, fetch, clock });
 
-  async function databaseAway(reason: string): Promise<void> {
+  async function databaseUnreachable(reason: string): Promise<void> {
     // After Ctrl-C, do not wait.
     if (signal.aborted) return;
     try {
@@ -75,23 +75,23 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
   async function ended(db: Database, report: RunReport): Promise<void> {
     if (report.status === 'refused' || report.status === 'left' || signal.aborted) return;
     if (report.isSpooled)
-      return databaseAway(
+      return databaseUnreachable(
         'it did not answer: the run went on, and its results wait on this machine',
       );
     try {
       await noteDatabaseBack(db, outage);
-      await noteWhatItLearnt(db, report);
+      await recordLoginAndDisk(db, report);
       const channels = await openChannels(db);
       await raiseAlerts({ db, clock, log, config, channels });
     } catch (error) {
-      if (isDatabaseUnavailable(error)) return databaseAway('it did not answer after a run');
+      if (isDatabaseUnavailable(error)) return databaseUnreachable('it did not answer after a run');
       log.error('alerts could not be raised', { error });
       tell('alerts could not be raised: the server will try within 10 minutes');
     }
   }
 
   /** If this fails, the rules about the login and the disk keep their earlier data. */
-  async function noteWhatItLearnt(db: Database, report: FinishedReport): Promise<void> {
+  async function recordLoginAndDisk(db: Database, report: FinishedReport): Promise<void> {
     try {
       await noteLogin(db, options, report);
       await noteDisk(db, options);
@@ -101,7 +101,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     }
   }
 
-  return { ended, databaseAway };
+  return { ended, databaseUnreachable };
 }
 
 type FinishedReport = Exclude<RunReport, { status: 'refused' | 'left' }>;

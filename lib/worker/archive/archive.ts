@@ -79,7 +79,7 @@ export interface ArchiveState {
   files: ArchiveFile[];
   /** The versions that the files hold. */
   versions: readonly VersionEntry[];
-  /** Whether the note describes the files exactly, as far as sizes and the full bundle's time tell. */
+  /** Whether the note describes the files exactly, judging by sizes and the full bundle's time. */
   isSettled: boolean;
 }
 
@@ -152,16 +152,16 @@ export async function sealBundle(path: string): Promise<SealedBundle> {
   await syncFile(path);
   const { size: sizeBytes, mtimeMs } = await stat(path);
   const blob = createHash('sha1').update(`blob ${sizeBytes}\0`);
-  const sha256 = await hashWhole(path, (chunk) => blob.update(chunk));
+  const sha256 = await hashFile(path, (chunk) => blob.update(chunk));
   return { sha256, blob: blob.digest('hex'), sizeBytes, modifiedMs: Math.floor(mtimeMs) };
 }
 
 /** The SHA-256 of a file, in hexadecimal. */
-async function hashWhole(path: string, also?: (chunk: Buffer) => void): Promise<string> {
+async function hashFile(path: string, onChunk?: (chunk: Buffer) => void): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of readChunks(path)) {
     hash.update(chunk);
-    also?.(chunk);
+    onChunk?.(chunk);
   }
   return hash.digest('hex');
 }
@@ -177,7 +177,7 @@ export async function findBadFile(
   files: Iterable<{ name: string; sha256: string | null }>,
 ): Promise<{ name: string; isMissing: boolean } | null> {
   for (const { name, sha256 } of files) {
-    const found = await nullIfMissing(hashWhole(join(folder, name)));
+    const found = await nullIfMissing(hashFile(join(folder, name)));
     if (found === null || found !== sha256) return { name, isMissing: found === null };
   }
   return null;

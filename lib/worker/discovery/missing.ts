@@ -20,7 +20,7 @@ interface MissingOptions {
   hostUrl: string;
   /** Full names that were listed, in lower case. */
   listed: ReadonlySet<string>;
-  /** Canonical addresses of the listed repositories, some of which have an archive of another name. */
+  /** Canonical addresses of the listed repositories. Some of their archives have other names. */
   addresses: ReadonlySet<string>;
   /** Throws like `lookUpRepository`. */
   lookUp(fullName: string): Promise<LookUp>;

@@ -26,7 +26,7 @@ import { choosePlace, type DrillPlace, openDrillPlaces, storagesOf } from './dri
 import { deliverDrills, spoolDrill } from './drill-spool.ts';
 
 /** After this many failures of a whole store in a row, the remaining repositories are skipped. */
-const MAX_AWAY = 3;
+const MAX_STORE_FAILURES = 3;
 /** How long recording a drill waits for the database. */
 const PATIENCE_MS = 5_000;
 
@@ -145,7 +145,7 @@ async function drillAll(
   const left = new Set(places);
   const gone: string[] = [];
   const configured = new Set(storagesOf({ ...deps, stores: deps.stores.addresses }));
-  let away = 0;
+  let storeFailures = 0;
   for (;;) {
     signal.throwIfAborted();
     const next = await claimNext(deps, selection, holder, tried);
@@ -174,10 +174,11 @@ async function drillAll(
       await record(deps, ended.drill, selection.runId);
       report[ended.drill.outcome]++;
       selection.onDrill(ended.drill);
-      away = ended.fault?.isOfStore ? away + 1 : 0;
+      storeFailures = ended.fault?.isOfStore ? storeFailures + 1 : 0;
       if (ended.fault?.isStoreGone && left.delete(place)) gone.push(place.storage);
       if (left.size === 0) return { ...report, stopped: `${gone.join(' and ')} cannot be used` };
-      if (away >= MAX_AWAY) return { ...report, stopped: `${place.storage} cannot be used` };
+      if (storeFailures >= MAX_STORE_FAILURES)
+        return { ...report, stopped: `${place.storage} cannot be used` };
     } finally {
       await claim.release();
     }

@@ -7,7 +7,7 @@ import type { RunDeps } from '../running/run-deps.ts';
 import type { Source } from '../source.ts';
 import { deliverSpools } from '../spool/deliver-spools.ts';
 import { findOrStart } from './enter-run.ts';
-import { databaseAway, takePart } from './take-part.ts';
+import { databaseUnreachable, takePart } from './take-part.ts';
 
 /**
  * Joins the run that workers on several machines share, or starts it and lists its repositories: `given`, or those
@@ -32,7 +32,7 @@ export async function performSharedRun(
   let hasEntered = false;
   try {
     const { isAway, remarks } = await deliverSpools(deps, deps.dataFolder);
-    if (isAway) throw databaseAway();
+    if (isAway) throw databaseUnreachable();
     for (;;) {
       const entered = await needDatabase(() => findOrStart(deps, lease, given));
       const isFirst = !hasEntered;
@@ -55,6 +55,6 @@ async function needDatabase<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    throw isDatabaseUnavailable(error) ? databaseAway(error) : error;
+    throw isDatabaseUnavailable(error) ? databaseUnreachable(error) : error;
   }
 }

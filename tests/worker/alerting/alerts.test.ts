@@ -183,7 +183,7 @@ describe('a command', () => {
 });
 
 describe('an unreachable database', () => {
-  const away = async () => `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
+  const unreachable = async () => `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
   const TITLE = 'The database cannot be reached';
   /** A run some hours later. */
   const later = (hours: number): Pick<WorkerCall, 'clock'> => ({
@@ -192,7 +192,7 @@ describe('an unreachable database', () => {
 
   it('is reported once by the machine, and once more when it is back, with the incident', async () => {
     const args = ['run', '--source', await repository('app')];
-    const databaseUrl = await away();
+    const databaseUrl = await unreachable();
     expect((await run(args, { databaseUrl })).code).toBe(0);
     expect((await run(args, { databaseUrl })).code).toBe(0);
     expect(receiver.titles()).toEqual([TITLE]);
@@ -208,7 +208,7 @@ describe('an unreachable database', () => {
   it('is reported again if the first message was refused', async () => {
     receiver.answers.push({ status: 429 });
     const args = ['run', '--source', await repository('app')];
-    const databaseUrl = await away();
+    const databaseUrl = await unreachable();
     const { stderr } = await run(args, { databaseUrl });
     expect(stderr).toContain('the alert about the database did not reach phone: ntfy answered 429');
     await run(args, { databaseUrl, ...later(1) });
@@ -219,22 +219,22 @@ describe('an unreachable database', () => {
   it('is reported at most twice if it is unknown whether the message arrived', async () => {
     for (let n = 0; n < 3; n++) receiver.answers.push({ status: 500 });
     const args = ['run', '--source', await repository('app')];
-    const databaseUrl = await away();
+    const databaseUrl = await unreachable();
     for (let n = 0; n < 3; n++) await run(args, { databaseUrl, ...later(n) });
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
   });
 
   it('is resolved for a channel that received the first message but not the reminder', async () => {
     const args = ['run', '--source', await repository('app')];
-    await run(args, { databaseUrl: await away() });
+    await run(args, { databaseUrl: await unreachable() });
     receiver.answers.push({ status: 403 });
-    await run(args, { databaseUrl: await away(), ...later(25) });
+    await run(args, { databaseUrl: await unreachable(), ...later(25) });
     await run(args);
     expect(receiver.titles()).toEqual([TITLE, `Still: ${TITLE}`, `Resolved: ${TITLE}`]);
   });
 
   it('is reported when there is no run at all', async () => {
-    const databaseUrl = await away();
+    const databaseUrl = await unreachable();
     await expect(run(['run', '--join'], { databaseUrl })).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
     });

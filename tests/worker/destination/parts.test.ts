@@ -258,7 +258,7 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
   it.each([
     ['it has commits of others', ada, { 'more.txt': 'more' }],
     ['it had files of others', committer, { 'mine.txt': 'changed' }],
-  ])('leaves a repository that is not only ours alone: %s', async (reason, by, files) => {
+  ])('does not start a repository anew that is not only ours: %s', async (reason, by, files) => {
     const app = await createRepository(join(bench.folder, 'app'));
     await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });
     const other = await createRepository(join(bench.folder, 'other'));

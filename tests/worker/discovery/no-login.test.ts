@@ -80,8 +80,8 @@ describe('run without --source and without a login', () => {
   });
 
   it('is a failed run if the database is unreachable, because discovery may have worked before', async () => {
-    const away = `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
-    expect((await worker(['run'], away)).code).toBe(4);
+    const unreachable = `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
+    expect((await worker(['run'], unreachable)).code).toBe(4);
     expect(heartbeat.pings).toMatchObject([{ what: '/fail' }]);
   });
 

@@ -29,7 +29,7 @@ describe('a worker', () => {
     expect(await fleet.results()).toEqual(eachOnce);
   });
 
-  it('is refused alone while others share a run', async () => {
+  it('is refused without --join while others share a run', async () => {
     const held = fleet.hold('team/a');
     const first = fleet.start('one');
     await held.came;

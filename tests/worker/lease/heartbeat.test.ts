@@ -28,10 +28,10 @@ function start(answers: (boolean | Error)[]) {
     },
   };
 }
-const away = () => new Error('the database is away');
+const down = () => new Error('the database is unreachable');
 
 it('the heartbeat gives up the run before another worker may take it over', async () => {
-  const { lost, advance, stop } = start(Array.from({ length: 10 }, away));
+  const { lost, advance, stop } = start(Array.from({ length: 10 }, down));
   await advance(3);
   expect(lost).toEqual([]);
   await advance(1);
@@ -40,7 +40,7 @@ it('the heartbeat gives up the run before another worker may take it over', asyn
 });
 
 it('the heartbeat tolerates a database that comes back', async () => {
-  const { lost, advance, stop } = start([away(), away(), away(), true, away(), away(), away()]);
+  const { lost, advance, stop } = start([down(), down(), down(), true, down(), down(), down()]);
   await advance(10);
   expect(lost).toEqual([]);
   await stop();

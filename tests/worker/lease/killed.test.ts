@@ -42,7 +42,7 @@ describe.runIf(process.platform === 'linux')('a worker that is killed while it c
     await killWhileCloning();
   });
 
-  it('is succeeded at once by the next worker on this machine', async () => {
+  it('is replaced at once by the next worker on this machine', async () => {
     await killWhileCloning();
     expect(await runs()).toMatchObject([{ status: 'running', exclusive_key: 'worker' }]);
     const { code, stdout } = await runScript('worker', options());
@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('a worker that is killed while it c
     expect((await readdir(archives)).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
-  it('is not succeeded with another DATA_DIR before its heartbeat is three minutes old', async () => {
+  it('is not replaced with another DATA_DIR before its heartbeat is three minutes old', async () => {
     await killWhileCloning();
     const other = { ...options().env, DATA_DIR: join(team.folder, 'other') };
     const { code, stdout } = await runScript('worker', { ...options(), env: other });

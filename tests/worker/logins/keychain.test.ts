@@ -74,7 +74,7 @@ describe.skipIf(!hasSecretService)('the keychain of a desktop session', () => {
 it('the error without a desktop session says why there is no keychain', async () => {
   const keychain = createKeychain(bare, systemClock);
   await expect(keychain.write('a', 'secret')).rejects.toThrow(KeychainError);
-  // Linux: it is the Secret Service that fails, and not the kernel's keyring, which forgets at a reboot.
+  // On Linux the Secret Service fails, rather than the kernel's keyring, which is lost at a reboot.
   if (process.platform === 'linux') await expect(keychain.read('a')).rejects.toThrow('DBus');
 });
 

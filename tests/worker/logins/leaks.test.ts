@@ -97,7 +97,7 @@ beforeAll(async () => {
     webhook_secret: planted['app webhook secret'],
     html_url: `${host.url}/apps/made`,
   });
-  // A gh that notes its arguments and its environment.
+  // A gh that records its arguments and its environment.
   const bin = join(folder, 'bin');
   await mkdir(bin);
   await writeFile(
@@ -120,7 +120,7 @@ afterAll(async () => {
   await Promise.all([host.close(), gateway.close()]);
 });
 
-/** A host that repeats, in its refusal, what it was sent. */
+/** A host whose refusal repeats what it was sent. */
 const echo = { status: 400, echo: true } as const;
 
 describe('no secret is written by', () => {
@@ -170,7 +170,7 @@ describe('no secret is written by', () => {
     expect((await worker(['logout', 'all'])).code).toBe(0);
   });
 
-  it('any of them, in what they wrote to their streams and pages', () => {
+  it('any command to its streams and pages', () => {
     expect(written.size).toBeGreaterThan(20);
     const known = secrets();
     expect(known.length).toBeGreaterThan(20);
@@ -179,12 +179,12 @@ describe('no secret is written by', () => {
     }
   });
 
-  it('any of them, in a file next to the stores, or in the arguments or the environment of another program', async () => {
+  it('any command to a file next to the stores, or to the arguments or environment of another program', async () => {
     const names = await readdir(folder, { recursive: true, withFileTypes: true });
     const files = names
       .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('/bin'))
       .map((entry) => join(entry.parentPath, entry.name));
-    // Both stores are empty or gone now, so that no file is left out here.
+    // Both stores are empty or removed by now, so every file is searched here.
     expect(files).toContain(join(folder, 'gh-call'));
     for (const file of files) {
       const text = await readFile(file, 'utf8');

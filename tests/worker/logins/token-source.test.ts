@@ -78,7 +78,7 @@ describe('the tokens of a run with a source login', () => {
       const args = [process.execPath, child, bench.folder, bench.host.url];
       return (await execa('sh', ['-c', command, 'sh', ...args])).stdout;
     };
-    // No file may grow: what a full disk does.
+    // No file may grow, as on a full disk.
     expect(await ask("trap '' XFSZ; ulimit -f 0;")).toBe('CREDENTIAL_STORAGE_UNAVAILABLE');
     expect(refreshes()).toEqual([]);
     expect(await ask('')).toBe('a token');
