@@ -314,7 +314,7 @@ it('an account that shares only selected repositories with the app is reported',
     installation.selection = installation.account === 'team' ? 'selected' : 'all';
   }
   const { stderr } = await run();
-  expect(stderr.match(/only the repositories of .*/g)).toEqual([
+  expect(stderr.match(/the app can see only .*/g)).toEqual([
     'the app can see only the selected repositories of team',
   ]);
 });

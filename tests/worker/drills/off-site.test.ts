@@ -78,7 +78,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     for (const { key } of states) if (!before.has(key)) await world.lose(key);
     expect(await drill(world.withIdentity)).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^FAILED: .* version 2 was stored there, but is not/),
+      stdout: expect.stringMatching(/^FAILED: .* version 2 was stored there, but is no longer/),
     });
     expect(await drills()).toMatchObject([{ storage: storage(), outcome: 'failed', version: 1 }]);
   });
@@ -295,7 +295,7 @@ describe('a drill from a store whose encryption was changed', () => {
     const states = objects.filter(({ key }) => key.endsWith('.json.age'));
     await world.lose(states.at(-1)?.key ?? '');
     expect((await drill(world.withIdentity)).stdout).toMatch(
-      /^FAILED: .*version 2 was stored there, but is not/,
+      /^FAILED: .*version 2 was stored there, but is no longer/,
     );
   });
 
