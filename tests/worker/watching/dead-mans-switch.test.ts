@@ -86,7 +86,7 @@ describe('HEARTBEAT_URL', () => {
     });
     await expect(call).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     expect(told()).toEqual(['/fail']);
-    expect(server.pings[0]?.text).toMatch(/^No run: the database is away/);
+    expect(server.pings[0]?.text).toMatch(/^No run: the database is unreachable/);
   });
 
   it('is tried again, and a run is as good as it was if nobody answers', async () => {
