@@ -166,7 +166,7 @@ it('archives a source whose old objects have defects, and says so', async () => 
   );
   await world.app.git('update-ref', 'refs/heads/old', id);
   const { code, stderr } = await world.backUp();
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('with a defect') });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('despite a defect') });
   await world.app.commit({ 'b.txt': 'three' }, 'three');
   expect((await world.backUp()).code).toBe(0);
 });

@@ -9,18 +9,18 @@ import { type Mirror, removeMirror } from './mirror.ts';
 import { adoptRefs, packRefs } from './mirror-refs.ts';
 import { checkName, firstProtocol, type Refs } from './refs.ts';
 
-/** A mirror that was made by cloning, and the branch of HEAD. */
+/** A mirror made by cloning, and the branch of HEAD. */
 interface Cloned {
   mirror: Mirror;
-  /** By their names at the source, with HEAD. */
+  /** By their names at the source, including HEAD. */
   refs: Refs;
   headBranch: string | null;
 }
 
 /**
- * Makes the mirror of a source in one transfer, which also tells its refs. For a first fetch, `git clone` is
- * quicker than `git fetch`: it need not walk the history to see that it is complete. Null if the source has no
- * refs. Throws GitError; half a mirror is never left.
+ * Creates the mirror of a source in one transfer, which also yields the source's refs. For a first fetch, `git clone`
+ * is faster than `git fetch`: it need not walk the history to check that it is complete. Null if the source has no
+ * refs. Throws GitError and never leaves a partial mirror behind.
  */
 export async function cloneSource(
   git: Git,
@@ -36,13 +36,13 @@ export async function cloneSource(
     const settings = [
       ...firstProtocol,
       ...['-c', `transfer.fsckObjects=${isChecked}`],
-      // The settings of the user may give it another name.
+      // The user's settings may give the remote another name.
       ...['-c', 'clone.defaultRemoteName=origin'],
     ];
     const shown = options.onProgress ? '--progress' : '--quiet';
-    // `--no-local`: even from a folder, use git's protocol, which copies only reachable objects and checks each.
+    // `--no-local`: even for a folder, use git's protocol, which copies only reachable objects and checks each one.
     await git.read([...settings, 'clone', shown, ...flags, '--', location, clone], options);
-    // Over http, the first version of the protocol makes git miss what `--reject-shallow` is for.
+    // Over HTTP with protocol version 0, git does not honour `--reject-shallow`.
     if ((await nullIfMissing(stat(join(clone, 'shallow')))) !== null) {
       throw new GitError('the source repository is shallow');
     }
@@ -60,8 +60,8 @@ export async function cloneSource(
 }
 
 /**
- * The refs of a fresh clone, with HEAD, and the branch of HEAD. Reads git's files, which saves a process for each
- * repository of a first run. A ref that it missed would be new to the next run, which fetches it.
+ * The refs of a fresh clone, including HEAD, and the branch of HEAD. Reads git's files directly, which saves a process
+ * per repository in a first run. A ref missed here looks new to the next run, which fetches it.
  */
 export async function readClone(
   git: Git,
@@ -75,7 +75,7 @@ export async function readClone(
   for (const name of refs.keys()) checkName(name);
   const head = (await readFile(join(gitDir, 'HEAD'), 'utf8')).trimEnd();
   const branch = head.startsWith('ref: ') ? head.slice('ref: '.length) : null;
-  // A detached HEAD may have a commit that no ref has.
+  // A detached HEAD may be at a commit that no ref points to.
   const id = branch === null ? head : refs.get(branch);
   if (id !== undefined) refs.set('HEAD', id);
   const isBranch = id !== undefined && branch?.startsWith('refs/heads/');

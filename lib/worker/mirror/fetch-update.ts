@@ -25,23 +25,23 @@ import {
 } from './prepare-mirror.ts';
 import type { Refs, RemoteRefs } from './refs.ts';
 
-/** A backup, with what git needs to read its source. */
+/** A backup, and how git gets credentials for its source. */
 export type UpdateOptions = RepositoryBackup & { credential(): Promise<GitCredential | null> };
 
-/** What an update works with once the source is fetched. */
+/** What an update works with after the source was fetched. */
 export interface Fetched extends PreparedMirror {
   refs: Refs;
   headBranch: string | null;
 }
 
-/** How far an update has come, which decides what its failure means. */
+/** How far an update has got, which decides what a failure means. */
 export interface Stage {
-  /** Whether git works on the mirror alone, not on the source. */
+  /** Whether git is working on the mirror alone rather than on the source. */
   isLocal: boolean;
   isPublished: boolean;
 }
 
-/** Makes the mirror of a source that has neither mirror nor archive. Null if the source has no refs. */
+/** Creates the mirror of a source that has neither a mirror nor an archive. Null if the source has no refs. */
 export async function cloneFirst(
   options: UpdateOptions,
   { folder: archiveFolder, key }: Place,
@@ -61,9 +61,9 @@ export async function cloneFirst(
   return { ...result, before: none, archived: noRefs, isUsable: true, lost };
 }
 
-const describeDefect = (defect: string) => `archived with a defect that the source has: ${defect}`;
+const describeDefect = (defect: string) => `archived despite a defect in the source: ${defect}`;
 
-/** Brings the archive into the mirror, and fetches what is new. */
+/** Imports the archive into the mirror, and fetches what is new. */
 export async function fetchUpdate(
   options: UpdateOptions,
   place: Place,
@@ -95,7 +95,7 @@ export async function fetchUpdate(
     defect = await fetch(prepared.mirror);
   } catch (error) {
     if (!(error instanceof GitError && isMirrorDamage(error.message))) throw error;
-    await onRemark('warn', `the mirror was damaged and is built again: ${error.message}`);
+    await onRemark('warn', `the mirror was damaged and is being rebuilt: ${error.message}`);
     const mirror = await rebuildMirror(options, gitDir, anyId, prepared.before);
     if (mirror === null) throw error;
     prepared = { ...prepared, mirror };

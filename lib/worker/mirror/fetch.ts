@@ -15,15 +15,15 @@ interface FetchOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** A transfer of everything that a source has. Throws GitError. */
+/** Transfers everything that a source has. Throws GitError. */
 type Transfer<Result> = (
   from: { location: string; isChecked: boolean },
   options: GitOptions,
 ) => Promise<Result>;
 
 /**
- * Transfers everything of a source, checking every object; a source whose old objects have defects is
- * transferred all the same. Returns what git found, null if nothing. Throws GitError.
+ * Transfers everything from a source and checks every object. A source whose old objects have defects is transferred
+ * all the same. Returns what git found, or null if there was nothing. Throws GitError.
  */
 export async function transferChecked<Result>(
   options: FetchOptions,
@@ -56,7 +56,7 @@ async function transferOnce<Result>(
   );
 }
 
-/** What `transfer.fsckObjects` objects to; null if the failure has another reason. */
+/** The defect that `transfer.fsckObjects` reports; null if the transfer failed for another reason. */
 function findDefect(message: string): string | null {
   const [, defect] = /object ([0-9a-f]{40,64}: [\w-]+: [^\n]*)/.exec(message) ?? [];
   if (defect !== undefined) return cleanText(defect, MAX_DEFECT_LENGTH);
@@ -64,7 +64,7 @@ function findDefect(message: string): string | null {
 }
 
 function explain(error: GitError, { isLocal, location }: Source): GitError {
-  // `git clone` says so of a folder that exists and is no repository.
+  // `git clone` says this of a folder that exists but is not a repository.
   if (isLocal && error.message === `fatal: repository '${location}' does not exist`) {
     return new GitError(`${location} does not appear to be a git repository`);
   }

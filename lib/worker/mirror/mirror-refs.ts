@@ -6,21 +6,21 @@ import { writePackedRefs } from '../../git/packed-refs.ts';
 import type { Mirror } from './mirror.ts';
 import { firstProtocol, type Refs } from './refs.ts';
 
-/** Where the refs of the source are, since their own names belong to the refs that are kept. */
+/** Holds the refs of the source: their own names are reserved for the kept refs. */
 const SOURCE = 'refs/source/';
 /** The commit of the source's HEAD, which may be on no branch. */
 const SOURCE_HEAD = 'refs/source-head';
 
 /**
- * Everything that the archive needs beside `refs/kept/*`. The brackets make git take the second for a pattern, which
- * may match nothing, and not for a folder.
+ * Everything that the archive needs besides `refs/kept/*`. The brackets turn the second argument into a pattern, which
+ * may match nothing; git would take a plain name for a folder.
  */
 export const sourceRevisions = [`--glob=${SOURCE}*`, `--glob=${SOURCE_HEAD.slice(0, -1)}[d]`];
 
-/** From this number on, a file for each ref makes git slow. */
+/** From this number of refs on, one file per ref slows git down. */
 export const MANY_REFS = 1_000;
 
-/** Fetches all refs of the source, and its HEAD, checking each object. Throws GitError. */
+/** Fetches all refs of the source, and its HEAD, and checks each object. Throws GitError. */
 export async function fetchSource(
   git: Git,
   { gitDir }: Mirror,
@@ -57,7 +57,7 @@ export async function fetchSource(
   );
 }
 
-/** The refs of the source as they were fetched, under their own names. */
+/** The refs of the source as fetched, under their own names. */
 export async function readSourceRefs(git: Git, mirror: Mirror): Promise<Refs> {
   const refs = new Map<string, string>();
   for (const [name, id] of await listRefs(git, mirror.gitDir, ['refs/source', SOURCE_HEAD])) {
@@ -66,27 +66,27 @@ export async function readSourceRefs(git: Git, mirror: Mirror): Promise<Refs> {
   return refs;
 }
 
-/** The refs that hold what sources have overwritten or deleted, by their names in the archive. */
+/** The refs that hold what the source has overwritten or deleted, by their names in the archive. */
 export function readKeptRefs(git: Git, { gitDir }: Mirror): Promise<Refs> {
   return listRefs(git, gitDir, ['refs/kept']);
 }
 
-/** Makes the kept refs exactly these. Their objects must be in the mirror. */
+/** Sets the kept refs to exactly these. Their objects must be in the mirror. */
 export async function setKeptRefs(git: Git, mirror: Mirror, wanted: Refs): Promise<void> {
   const current = await readKeptRefs(git, mirror);
   const changes = new Map<string, string | null>();
-  // Deleted first: a name may be a folder of another.
+  // Deletions come first: a deleted name may be a folder in a new one.
   for (const name of current.keys()) if (!wanted.has(name)) changes.set(name, null);
   for (const [name, id] of wanted) if (current.get(name) !== id) changes.set(name, id);
   await changeRefs(git, mirror, changes);
 }
 
-/** Stores all refs in one file. */
+/** Packs all refs into one file. */
 export async function packRefs(git: Git, { gitDir }: Pick<Mirror, 'gitDir'>): Promise<void> {
   await git.read([`--git-dir=${gitDir}`, 'pack-refs', '--all']);
 }
 
-/** Renames the refs of a fresh clone, which has them all in one file, to what they are in a mirror. */
+/** Renames the refs of a fresh clone, which are all in one file, to their names in a mirror. */
 export async function adoptRefs(gitDir: string, refs: Refs): Promise<void> {
   await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n');
   const targetOf = (name: string) =>
@@ -97,12 +97,12 @@ export async function adoptRefs(gitDir: string, refs: Refs): Promise<void> {
   }
 }
 
-/** Forgets the HEAD of the source, which no longer has a commit. */
+/** Removes the source's HEAD, which no longer has a commit. */
 export async function dropSourceHead(git: Git, mirror: Mirror): Promise<void> {
   await changeRefs(git, mirror, new Map([[SOURCE_HEAD, null]]));
 }
 
-/** Deletes refs that are gone at the source, if there are so many that a fetch would take minutes to do so. */
+/** Deletes refs that no longer exist at the source, if there are so many that a fetch would take minutes to do so. */
 export async function dropManySourceRefs(
   git: Git,
   mirror: Mirror,
@@ -113,7 +113,7 @@ export async function dropManySourceRefs(
   await changeRefs(git, mirror, new Map(names.map((name) => [name, null])));
 }
 
-/** Changes refs, in their order; null deletes one. */
+/** Changes refs in the given order; null deletes one. */
 async function changeRefs(
   git: Git,
   mirror: Mirror,
@@ -128,7 +128,7 @@ async function changeRefs(
   await git.read(args, { stdin: commands.join('') });
 }
 
-/** Writes the file of all refs anew: git makes and syncs files for each ref that it changes. */
+/** Rewrites the file of packed refs: git would create and sync a file for each ref that changes. */
 async function rewriteRefs(
   git: Git,
   mirror: Mirror,

@@ -5,8 +5,8 @@ import { nullIfMissing, skipBytes } from '../../files.ts';
 import { type Git, isGitFailure } from '../../git/git.ts';
 
 /**
- * A bare repository with the objects of one source and of its archive, so that a run fetches only what is new.
- * A cache: it is built again from the archive when it is missing or damaged.
+ * A bare repository with the objects of one source and of its archive, so that a run fetches only what is new. It is a
+ * cache, rebuilt from the archive when it is missing or damaged.
  */
 export interface Mirror {
   gitDir: string;
@@ -14,13 +14,13 @@ export interface Mirror {
 }
 
 const IMPORT_TIMEOUT_MS = 12 * 60 * 60_000;
-/** Each fetch adds a pack, and many packs make every git command slower. */
+/** Each fetch adds a pack, and many packs slow down every git command. */
 const MAX_PACKS = 20;
 const JOIN_TIMEOUT_MS = 10 * 60_000;
 
 /**
- * Opens the mirror in `gitDir`, empty if there is none. One that is damaged or has another object format is set
- * aside, as the path that is returned.
+ * Opens the mirror in `gitDir`, and creates an empty one if there is none. One that is damaged or has another object
+ * format is set aside, and its new path is returned.
  */
 export async function openMirror(
   git: Git,
@@ -50,8 +50,8 @@ export async function hasMirror(folder: string, key: string): Promise<boolean> {
 }
 
 /**
- * Gives a mirror that cannot be used another name, which it returns; null if there is none. Where the archive is gone or
- * damaged too, it may have what nothing else has.
+ * Renames an unusable mirror and returns its new path; null if there is none. If the archive is missing or damaged too,
+ * it may hold objects that exist nowhere else.
  */
 export async function setMirrorAside(gitDir: string): Promise<string | null> {
   if ((await nullIfMissing(stat(gitDir))) === null) return null;
@@ -80,7 +80,7 @@ async function readObjectFormat(git: Git, gitDir: string): Promise<string | null
   }
 }
 
-/** Removes the locks of a killed git: only one run at a time uses a mirror. */
+/** Removes locks left by a killed git: only one run at a time uses a mirror. */
 async function removeLocks(gitDir: string): Promise<void> {
   for (const folder of ['.', 'refs', 'objects/pack', 'objects/info']) {
     const entries = (await nullIfMissing(readdir(join(gitDir, folder)))) ?? [];
@@ -110,8 +110,8 @@ export async function hasObjects(
 }
 
 /**
- * Adds the objects of a bundle, each of which git checks. Throws GitError for a damaged bundle, or one whose
- * prerequisites are not in the mirror, and ArchiveFault for a file that is none.
+ * Adds the objects of a bundle, each checked by git. Throws GitError if the bundle is damaged or its prerequisites are
+ * not in the mirror, and ArchiveFault if the file is not a bundle.
  */
 export async function addBundle(git: Git, { gitDir }: Mirror, path: string): Promise<void> {
   await readPack(path, (fd) =>
@@ -122,7 +122,7 @@ export async function addBundle(git: Git, { gitDir }: Mirror, path: string): Pro
   );
 }
 
-/** Opens the pack of a bundle: a descriptor behind the header. Throws ArchiveFault. */
+/** Opens the pack in a bundle: a descriptor positioned after the header. Throws ArchiveFault. */
 export async function readPack(
   path: string,
   read: (fd: number) => Promise<unknown>,
@@ -147,7 +147,7 @@ export async function readHeader(path: string): Promise<BundleHeader> {
   }
 }
 
-/** Joins small packs of a mirror once there are many. Deletes no object. Throws GitError. */
+/** Merges small packs of a mirror once there are many. Deletes no objects. Throws GitError. */
 export async function joinPacks(git: Git, { gitDir }: Mirror): Promise<void> {
   const entries = await readdir(join(gitDir, 'objects', 'pack'));
   if (entries.filter((name) => name.endsWith('.pack')).length <= MAX_PACKS) return;
@@ -158,7 +158,7 @@ export async function joinPacks(git: Git, { gitDir }: Mirror): Promise<void> {
   await inMirror('commit-graph', 'write', '--reachable', '--split', '--no-progress');
 }
 
-/** Packs everything that refs reach into one pack, and deletes what no ref reaches. Throws GitError. */
+/** Packs everything that refs reach into one pack, and deletes everything else. Throws GitError. */
 export async function repack(git: Git, { gitDir }: Mirror, timeoutMs: number): Promise<void> {
   await git.read([`--git-dir=${gitDir}`, 'repack', '-a', '-d', '--quiet'], { timeoutMs });
 }

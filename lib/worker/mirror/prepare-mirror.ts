@@ -32,32 +32,32 @@ import { readKeptRefs } from './mirror-refs.ts';
 
 const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
 
-/** A mirror that has everything that the archive has. */
+/** A mirror that contains everything in the archive. */
 export interface PreparedMirror {
   mirror: Mirror;
   before: ArchiveState;
   archived: ArchivedRefs;
-  /** Whether the files of the archive can be continued. */
+  /** Whether new versions can be appended to the archive's files. */
   isUsable: boolean;
-  /** Why earlier versions are not in the archive that is about to be written; null if they are. */
+  /** Why earlier versions will be missing from the next archive; null if none will. */
   lost: string | null;
 }
 
 type MirrorOptions = Pick<RepositoryBackup, 'git' | 'archiveFolder' | 'onRemark' | 'now'>;
 
-/** Nothing in the archive folder. */
+/** The state when the archive folder has no archive. */
 const noArchive: ArchiveState = { record: null, files: [], versions: [], isSettled: false };
-/** The refs of no archive. */
+/** The refs when there is no archive. */
 export const noRefs: ArchivedRefs = { refs: new Map(), kept: new Map() };
 
-/** What git says of a repository with missing or damaged objects. */
+/** Whether git's message means that a repository has missing or damaged objects. */
 export function isMirrorDamage(message: string): boolean {
   return /bad object|missing blob|missing (?:necessary )?objects|object file .* is empty|loose object|corrupt|did not send all necessary objects|packfile .* (?:cannot be|does not)|index file .* is too small|not a git repository/i.test(
     message,
   );
 }
 
-/** Opens the mirror with everything that the archive has. A damaged archive is set aside if the mirror lacks it. */
+/** Opens a mirror with everything in the archive. Sets a damaged archive aside if the mirror lacks some of it. */
 export async function prepareMirror(
   options: MirrorOptions,
   { folder, key }: Place,
@@ -76,7 +76,7 @@ export async function prepareMirror(
     const archived = await readArchivedRefs(archiveFolder, before);
     await bringArchive(git, mirror, archiveFolder, before, archived);
     if (unusable !== null && before.files.length > 0) {
-      await onRemark('warn', 'the mirror was damaged and is built again');
+      await onRemark('warn', 'the mirror was damaged and is being rebuilt');
       await removeMirror(unusable);
     } else if (unusable !== null) {
       const text = `the mirror cannot be read, and there is no archive: it is kept as ${unusable}`;
@@ -88,14 +88,14 @@ export async function prepareMirror(
     if (!(error instanceof DamagedArchive)) throw error;
     const archived = await findInMirror(git, mirror, archiveFolder, key, before.versions);
     if (archived !== null) {
-      const text = 'the archive is damaged and is written again from the mirror';
+      const text = 'the archive is damaged and is being rewritten from the mirror';
       await onRemark('error', `${text}: ${error.message}`);
       return { mirror, before, archived, isUsable: false, lost: null };
     }
-    // A damaged mirror makes a good archive look incomplete.
+    // With a damaged mirror, a good archive looks incomplete.
     const rebuilt = await rebuildMirror(options, gitDir, anyId, before);
     if (rebuilt !== null) {
-      await onRemark('warn', 'the mirror was damaged and is built again');
+      await onRemark('warn', 'the mirror was damaged and is being rebuilt');
       return { ...good, mirror: rebuilt, archived: await readArchivedRefs(archiveFolder, before) };
     }
     const lost = describeSetAside(await setAside(folder, key, now()));
@@ -107,13 +107,13 @@ export async function prepareMirror(
 const describeSetAside = (name: string) =>
   `the one before was damaged and is set aside as ${name}: earlier versions are only there`;
 
-/** What is said of an archive that is no longer where it was. */
+/** The message for an archive that is no longer where it was. */
 export function describeLost(count: number): string {
   const versions = count === 1 ? 'version that was' : `${count} versions that were`;
   return `the one before is gone, with the ${versions} recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted? (if you moved the archive away yourself, this is said once)`;
 }
 
-/** Writes an archive again whose note or full bundle is missing, if the mirror and what is left have everything. */
+/** Rewrites an archive whose note or full bundle is missing, if the mirror and the remaining files have everything. */
 async function repair(
   { git, archiveFolder, onRemark, now }: MirrorOptions,
   found: {
@@ -136,12 +136,12 @@ async function repair(
   if (archived !== null) {
     await onRemark(
       'error',
-      `the ${what} of the archive was missing or not valid: all is written again`,
+      `the ${what} of the archive was missing or not valid: the archive is being rewritten`,
     );
     const known = { ...before, versions, isSettled: false };
     return { mirror, before: known, archived, isUsable: false, lost: null };
   }
-  // The refs that the mirror keeps stay, although it is no longer known to which versions they belong.
+  // The mirror's kept refs stay, although it is no longer known which versions they belong to.
   const kept = await readKeptRefs(git, mirror);
   const archivedRefs = { refs: new Map<string, string>(), kept };
   const none = { mirror, before: noArchive, archived: archivedRefs, isUsable: false };
@@ -149,7 +149,7 @@ async function repair(
   return { ...none, lost: describeSetAside(await setAside(folder, key, now())) };
 }
 
-/** Adds a file to the mirror, as far as it is there and not damaged. */
+/** Adds a file to the mirror unless it is missing or damaged. */
 async function addWhatIsLeft(
   git: Git,
   mirror: Mirror,
@@ -163,7 +163,7 @@ async function addWhatIsLeft(
   }
 }
 
-/** Builds a mirror from the archive alone; null, and nothing is replaced, if the archive is damaged. */
+/** Rebuilds a mirror from the archive alone; null, and nothing is replaced, if the archive is damaged. */
 export async function rebuildMirror(
   { git, archiveFolder }: MirrorOptions,
   gitDir: string,
@@ -192,8 +192,9 @@ export async function rebuildMirror(
 }
 
 /**
- * The refs of the newest version, if the mirror has all that the versions need; else null. The mirror may be older than
- * the archive, or its import may have ended early, so everything that older versions had is looked for and kept.
+ * The refs of the newest version, if the mirror has everything that the versions need; else null. The mirror may be
+ * older than the archive, or its import may have been cut short, so everything that older versions had is looked up and
+ * kept.
  */
 async function findInMirror(
   git: Git,

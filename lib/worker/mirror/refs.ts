@@ -13,10 +13,7 @@ export interface RemoteRefs {
   headBranch: string | null;
 }
 
-/**
- * Options for reading a source. The first version of git's protocol lists all refs with one request, where the
- * second needs two.
- */
+/** Options for reading a source. Version 0 of git's protocol lists all refs in one request; version 2 needs two. */
 export const firstProtocol = ['-c', 'protocol.version=0'];
 
 const LIST_TIMEOUT_MS = 5 * 60_000;
@@ -48,7 +45,7 @@ export async function readRemoteRefs(
   return { refs, headBranch };
 }
 
-/** Throws GitError for a name that was not UTF-8: it would be recorded as another name. */
+/** Throws GitError for a name that was not UTF-8: it would be recorded under another name. */
 export function checkName(name: string): void {
   if (!name.includes('\uFFFD')) return;
   throw new GitError(`the name of a ref is not UTF-8 and cannot be recorded: ${cleanText(name)}`);
@@ -56,7 +53,7 @@ export function checkName(name: string): void {
 
 /** The refs of a clone in `gitDir`. Throws GitError. */
 export async function readCloneRefs(git: Git, gitDir: string): Promise<Refs> {
-  // `show-ref` fails if there is no ref, but the clone is of a repository that has some.
+  // `show-ref` fails if there are no refs, but a cloned repository has some.
   return parseRefs(await git.read([`--git-dir=${gitDir}`, 'show-ref', '--head']));
 }
 

@@ -10,33 +10,33 @@ import type { StoreReading } from '../../stores/reading/steady-read.ts';
 import { MAX_STATE_BYTES } from '../../stores/store-state.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
-/** How many keys are listed in a run. The next run goes on where this one ends. */
+/** How many keys are listed per run. The next run continues where this one ends. */
 const MAX_LISTED = 20_000;
 
-/** How many objects are read in a run besides a state, and how large they may be. */
+/** How many objects are read per run besides a state, and how large they may be. */
 const SAMPLE = 2;
 const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
 
-/** What a listing has shown. */
+/** What a listing showed. */
 export interface ListingCheck {
-  /** Archives that were seen in the store with all that their newest state needs. */
+  /** Archives seen in the store with everything that their newest state needs. */
   seen: Set<string>;
   /** Archives that are incomplete in the store. What is missing is stored again. */
   incomplete: string[];
-  /** Objects and states that were read and are not what was stored. */
+  /** Objects and states whose content is not what was stored. */
   damaged: string[];
-  /** Newest states that are not of this machine, and older than its own, which is stored again. */
+  /** Newest states that another machine stored and that are older than this machine's own, which is stored again. */
   older: string[];
-  /** Encrypted newest states of which nobody here can tell how old they are. */
+  /** Encrypted newest states whose age cannot be determined here. */
   unknown: string[];
-  /** Where the next listing begins; empty when the end was reached. */
+  /** Where the next listing begins; empty once the end was reached. */
   cursor: string;
 }
 
 /**
- * Compares what a store lists after `cursor` with the ledger, and reads a few objects. What the store lacks, or has
- * changed, is removed from the ledger, so that it is stored again. Throws StoreFault, also for a store that is empty
- * though something was stored there.
+ * Compares what a store lists after `cursor` with the ledger, and reads a few objects. What the store lacks or has
+ * changed is removed from the ledger, so that it is stored again. Throws StoreFault, also if the store is empty
+ * although something was stored there.
  */
 export async function checkListing(
   { objects, address }: OpenStore,
@@ -85,15 +85,19 @@ export async function checkListing(
   }
   return { seen, incomplete, damaged, older, unknown, cursor: isEnd ? '' : findCursor() };
 
-  /** Before the archive that the limit has cut, so that one listing shows all of it; in it if it fills a listing. */
+  /**
+   * Before the archive that the limit cut off, so that one listing shows all of it; inside it if it fills a whole
+   * listing.
+   */
   function findCursor(): string {
     const name = archiveNameOf(last);
     return name !== null && keysOf(name) > cursor ? keysOf(name) : last;
   }
 
   /**
-   * A state with a higher number than this machine knows is what a restore takes. The next one gets a number above it:
-   * at once if it is older than the one of this machine, as after an attack or from a machine that was put back.
+   * A restore takes the state with the highest number, even one that this machine does not know. The next state gets a
+   * number above it: at once if it is older than this machine's own, as after an attack or after a machine was rolled
+   * back.
    */
   async function overtake(entry: LedgerEntry): Promise<LedgerEntry> {
     const ref = newest.get(entry.archive_name);
@@ -105,15 +109,15 @@ export async function checkListing(
   }
 
   /**
-   * Whether a state lacks the newest version of this machine. One that is encrypted cannot be read here, but it can be
-   * known: nobody stores the bytes of an earlier state of this machine under a new number, except to set it back.
+   * Whether a state lacks this machine's newest version. An encrypted state cannot be read here, but it can be
+   * recognized: nobody stores the bytes of an earlier state of this machine under a new number except to roll it back.
    */
   async function isOlder(ref: StateRef, entry: LedgerEntry): Promise<boolean> {
     const { files, own_states } = entry;
     try {
       if (ref.isEncrypted) {
         const sizeBytes = sizes.get(ref.key) ?? 0;
-        // Larger than any state, however it is encrypted.
+        // Larger than any state, encrypted or not.
         if (sizeBytes > 2 * MAX_STATE_BYTES) return true;
         const object = { key: ref.key, sizeBytes };
         const sha256 = await hashObject({ objects, clock, signal }, object);
@@ -129,7 +133,7 @@ export async function checkListing(
     }
   }
 
-  /** Reads a few objects that were listed, and a state. Returns those that are not what was stored. */
+  /** Reads a few of the listed objects, and a state. Returns those that differ from what was stored. */
   async function readSample(): Promise<string[]> {
     const isSmall = (key: string) =>
       (sizes.get(key) ?? Number.POSITIVE_INFINITY) <= MAX_SAMPLE_BYTES;
@@ -155,17 +159,17 @@ export async function checkListing(
       return (await hashObject({ objects, clock, signal }, object)) === sha256;
     } catch (error) {
       if (!(error instanceof ObjectFault)) throw error;
-      // If it was removed since, the next listing tells.
+      // If it was removed since, the next listing shows that.
       return error.kind === 'missing';
     }
   }
 
-  /** A disk that is not mounted, or a bucket of another account, looks like a store that is empty. */
+  /** An unmounted disk, or a bucket of another account, looks like an empty store. */
   async function checkReadme(): Promise<void> {
     for await (const { key } of objects.list(README_KEY)) if (key === README_KEY) return;
     throw new StoreFault(
       'missing',
-      `${address.text}: ${README_KEY} is gone, though archives were stored there: is it the right store? If it was emptied on purpose, delete the folder stores in DATA_DIR, and everything is stored again`,
+      `${address.text}: ${README_KEY} is missing, though archives were stored there: is it the right store? If it was emptied on purpose, delete the folder stores in DATA_DIR, and everything will be stored again`,
     );
   }
 }
@@ -176,7 +180,7 @@ function lastVersion(files: readonly { name: string }[]): number {
   return numbers.reduce((one, other) => Math.max(one, other), 0);
 }
 
-/** Some of them at random, maybe one twice. */
+/** Picks some at random, possibly the same one twice. */
 function choose<Item>(items: readonly Item[], count: number): Item[] {
   const size = Math.min(count, items.length);
   return Array.from({ length: size }, () => items[randomInt(items.length)] as Item);

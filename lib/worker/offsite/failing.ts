@@ -2,7 +2,10 @@ import { listFailingStorings } from '../../records/recording/stores.ts';
 import type { RunStore } from '../spool/run-store.ts';
 import type { Offsite } from './offsite.ts';
 
-/** Tells which stores failed to take a repository when they were last tried; without the database any may have. */
+/**
+ * Returns a function that says whether a store may have failed to take a repository at the last attempt; without the
+ * database, any may have.
+ */
 export async function findFailing(
   store: RunStore,
   offsite: Offsite | null,

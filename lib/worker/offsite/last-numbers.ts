@@ -2,12 +2,12 @@ import { loadOnce } from '../../async.ts';
 import { keysOf, parseKey } from '../../stores/layout.ts';
 import type { ObjectStore } from '../../stores/object-store.ts';
 
-/** How many keys are listed at once. Archives that come after them are asked for one by one. */
+/** How many keys are listed at once. Archives after them are looked up one by one. */
 const MAX_LISTED = 20_000;
 
 /**
- * Finds the number of the last state of archives that this machine knows nothing about: another one may have stored
- * them, and its first states may be pruned. One listing tells those of most archives. The function throws StoreFault.
+ * Finds the number of the last state of archives that this machine has no record of: another machine may have stored
+ * them, and their first states may be pruned. One listing covers most archives. The function throws StoreFault.
  */
 export function createLastNumbers(objects: ObjectStore): (archiveName: string) => Promise<number> {
   const listed = loadOnce(async () => {
@@ -23,7 +23,8 @@ export function createLastNumbers(objects: ObjectStore): (archiveName: string) =
   });
   return async (archiveName) => {
     const { numbers, last } = await listed();
-    // All keys of an archive come after its folder's name, and before that with the character after the slash.
+    // Every key of an archive starts with its folder name and a slash, and so sorts before the name with the next
+    // character.
     const isListed = last === null || `${keysOf(archiveName).slice(0, -1)}0` <= last;
     return isListed ? (numbers.get(archiveName) ?? 0) : findLastNumber(objects, archiveName, 0);
   };

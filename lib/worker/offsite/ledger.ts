@@ -20,45 +20,45 @@ const entry = z
     archive: z.string(),
     /** The name of the archive in the store's keys. */
     archive_name: z.string(),
-    /** The last state that was stored, with its size; null if none was, or if it is to be stored again. */
+    /** The last state that was stored, with its size; null if there is none, or if it must be stored again. */
     state: z
       .object({
         number: z.int(),
         key: z.string(),
         stored_bytes: z.int(),
-        /** Of what is stored; null if an earlier release stored it. */
+        /** SHA-256 of the stored bytes; null if an earlier release stored them. */
         stored_sha256: z.string().nullable().default(null),
       })
       .nullable(),
-    /** The SHA-256 of the last states that this machine has stored, the newest last. */
+    /** SHA-256 of the last states that this machine stored, newest last. */
     own_states: z.array(z.string()).default([]),
-    /** The number of the last state that is known. */
+    /** The highest state number known. */
     last_number: z.int(),
-    /** What identifies the files of that state. */
+    /** Identifies the files of that state. */
     content: z.string().nullable(),
-    /** Objects that are stored. */
+    /** The stored objects. */
     files: z.array(stateFile),
     /** Keys of objects that were damaged when they were last read. */
     damaged: z.array(z.string()).default([]),
   })
-  // An earlier release noted only the last state.
+  // Earlier releases recorded only the last state.
   .transform((value) => {
     const last = value.state?.stored_sha256 ?? null;
     return value.own_states.length > 0 || last === null ? value : { ...value, own_states: [last] };
   });
 
-/** What a store has of an archive, as far as this machine has stored it. */
+/** What this machine has stored of an archive in one store. */
 export type LedgerEntry = z.output<typeof entry>;
 
-/** What this machine has stored in one store: a cache. Without it, everything is stored again. */
+/** What this machine has stored in one store. It is a cache: without it, everything is stored again. */
 export interface Ledger {
   read(archive: string): Promise<LedgerEntry | null>;
   write(value: LedgerEntry): Promise<void>;
-  /** All entries that can be read. */
+  /** All readable entries. */
   list(): AsyncIterable<LedgerEntry>;
 }
 
-/** Entries in files of a folder. */
+/** Keeps the entries as files of a folder. */
 export function openLedger(folder: string): Ledger {
   const archives = join(folder, 'archives');
   const readPath = async (path: string) => {

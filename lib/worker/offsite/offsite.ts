@@ -18,13 +18,13 @@ import { checkListing } from './check-listing.ts';
 import type { Ledger } from './ledger.ts';
 import { createSender, type Note, type Storing } from './sender.ts';
 
-/** What the configuration says of stores. */
+/** The configuration of the stores. */
 export interface OffsiteConfig {
   addresses: readonly StoreAddress[];
   /** How many stores must have a version; null for all. */
   needed: number | null;
   bytesPerSecond: number | null;
-  /** Empty: nothing is encrypted. */
+  /** If empty, nothing is encrypted. */
   recipients: readonly string[];
   namesKey: string | null;
 }
@@ -35,7 +35,7 @@ export interface OffsiteOptions extends OffsiteConfig {
   clock: Clock;
   signal: AbortSignal;
   log: Pick<Log, 'warn'>;
-  /** Needed for stores that are git repositories. */
+  /** Required for stores that are git repositories. */
   git?: GitStoreAccess & { findPrivacyProblem(address: GitAddress): Promise<string | null> };
 }
 
@@ -44,13 +44,13 @@ export interface Offsite {
   /** How many stores must have a version. */
   needed: number;
   stores: readonly OpenStore[];
-  /** Compares what the stores list with what was stored. What they lack is stored again. */
+  /** Compares what the stores list with what was stored. Whatever they lack is stored again. */
   check(note: Note): Promise<void>;
-  /** Stores what each store lacks of an archive. Throws file system errors, or the signal's reason. */
+  /** Stores whatever each store lacks of an archive. Throws file system errors, or the signal's reason. */
   send(source: Source, archive: KeptArchive, note: Note): Promise<Storing[]>;
-  /** Makes what waits permanent. Throws like `send`. */
+  /** Commits pending changes. Throws like `send`. */
   settle(): Promise<void>;
-  /** What a store is known to have. */
+  /** What this machine has stored in a store. */
   ledgerOf(store: OpenStore): Ledger;
   /** Removes temporary files. */
   close(): Promise<void>;
@@ -60,7 +60,7 @@ export interface Offsite {
 export async function openOffsite(options: OffsiteOptions): Promise<Offsite | null> {
   const { addresses, dataFolder } = options;
   const git = () => {
-    if (options.git === undefined) throw new Error('there is no access to git repositories');
+    if (options.git === undefined) throw new Error('access to git repositories was not configured');
     return options.git;
   };
   if (addresses.length === 0) return null;
@@ -71,7 +71,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
     );
   }
   const { cipher, naming } = await openNaming(options);
-  // What is waiting to be pushed may be private, and the destination may have become public.
+  // Pending changes may be private, and the destination may have become public.
   const privates = new Set<string>();
   const stores = await openStores(addresses, {
     ...{ ...options, git: () => watchPrivacy(git(), privates) },
@@ -119,7 +119,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
   };
 }
 
-/** Asks before each push of something private, and not of what is public. */
+/** Checks privacy before each push that contains something private, and not otherwise. */
 function watchPrivacy(git: GitStoreAccess, privates: ReadonlySet<string>): GitStoreAccess {
   return {
     ...git,
@@ -129,7 +129,7 @@ function watchPrivacy(git: GitStoreAccess, privates: ReadonlySet<string>): GitSt
   };
 }
 
-/** How objects are named and encrypted. Throws ConfigError. */
+/** Opens how objects are named and encrypted. Throws ConfigError. */
 export async function openNaming({
   recipients,
   namesKey,
@@ -142,19 +142,19 @@ export async function openNaming({
   return { cipher, naming };
 }
 
-/** Loads age only if it is needed. */
+/** Loads age only when needed. */
 async function openCipher(recipients: readonly string[]): Promise<Cipher | null> {
   if (recipients.length === 0) return null;
   const { createCipher } = await import('../../stores/age-file.ts');
   return createCipher(recipients);
 }
 
-/** Who can read a folder is for its owner to decide. */
+/** Who can read a folder is its owner's decision. */
 function mayReadPrivate(address: StoreAddress): boolean {
   return address.kind === 'folder' || (address.kind === 's3' && address.isPrivate);
 }
 
-/** Returns the archives that were seen in the store. */
+/** Returns the archives seen in the store. */
 async function checkStore(
   store: OpenStore,
   ledger: Ledger,
@@ -172,19 +172,19 @@ async function checkStore(
   if (older.length > 0) {
     await note(
       'error',
-      `${store.address.text} has states that this machine has not stored, and that are older than its own, which is stored again: ${firstOf(older)}`,
+      `${store.address.text} has states that this machine did not store and that are older than its own, which is stored again: ${firstOf(older)}`,
     );
   }
   if (unknown.length > 0) {
     await note(
       'warn',
-      `${store.address.text} has newer encrypted states that this machine has not stored and cannot read: ${firstOf(unknown)}. Unless another machine stores there, somebody may have put old ones back: run \`npm run worker -- store check --identity FILE\``,
+      `${store.address.text} has newer encrypted states that this machine did not store and cannot read: ${firstOf(unknown)}. Unless another machine stores there, somebody may have put old ones back: run \`npm run worker -- store check --identity FILE\``,
     );
   }
   if (incomplete.length > 0) {
     await note(
       'error',
-      `${store.address.text} lacks what was stored there, and it is stored again: ${firstOf(incomplete)}`,
+      `${store.address.text} lacks some of what was stored there, which is stored again: ${firstOf(incomplete)}`,
     );
   }
   return seen;

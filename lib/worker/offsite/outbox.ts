@@ -11,22 +11,22 @@ import { type ObjectFile, StoreFault } from '../../stores/object-store.ts';
 
 const note = z.object({ sha256: z.string(), size_bytes: z.int() });
 
-/** A file as it is stored. */
+/** A file ready to be stored. */
 export interface OutgoingFile extends ObjectFile {
-  /** Removes what was made for it. */
+  /** Removes temporary files made for it. */
   remove(): Promise<void>;
 }
 
-/** A file of an archive that is to be stored. */
+/** A file of an archive that will be stored. */
 export interface FileToSend {
   path: string;
-  /** Of the file, as the archive's note records it. */
+  /** SHA-256 of the plain file, as the archive's note records it. */
   sha256: string;
 }
 
 /**
- * Encrypts a file into a folder, where it stays until it is removed: an upload that was interrupted goes on with
- * the same bytes. Throws StoreFault if the file is not the recorded one.
+ * Encrypts a file into a folder, where it stays until it is removed, so that an interrupted upload continues with the
+ * same bytes. Throws StoreFault if the file is not the recorded one.
  */
 export async function encryptToOutbox(
   folder: string,
@@ -59,7 +59,7 @@ export async function encryptToOutbox(
   return { path: `${base}.age`, sha256: encrypted.sha256, sizeBytes, remove };
 }
 
-/** Writes text into a folder, to be stored as it is. */
+/** Writes text to a file in a folder, ready to be stored. */
 export async function writeToOutbox(folder: string, text: string): Promise<OutgoingFile> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const sha256 = createHash('sha256').update(text).digest('hex');

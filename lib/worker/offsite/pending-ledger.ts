@@ -1,14 +1,14 @@
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
-/** A ledger whose entries are kept in memory until they are true. */
+/** A ledger that keeps entries in memory until a commit makes them true. */
 export interface PendingLedger extends Ledger {
-  /** Writes what is pending, and drops the entries of some archives. */
+  /** Writes pending entries, except those of some archives, which are dropped. */
   settle(except: ReadonlySet<string>): Promise<void>;
-  /** Forgets what waits. */
+  /** Drops pending entries. */
   discard(): void;
 }
 
-/** For a store that has nothing of what was created until it is committed. */
+/** For a store in which nothing exists until it is committed. */
 export function createPendingLedger(ledger: Ledger): PendingLedger {
   const waiting = new Map<string, LedgerEntry>();
   return {

@@ -22,9 +22,9 @@ import { findLastNumber } from './last-numbers.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
 
-/** Before a larger file is sent, the store is asked whether it is there already. */
+/** Before sending a larger file, checks whether the store already has it. */
 const MAX_UNASKED_BYTES = 8 * 2 ** 20;
-/** Attempts to number a state while other workers take the same numbers. */
+/** Attempts to number a state while other workers claim the same numbers. */
 const MAX_NUMBERS = 3;
 /** How many of its own states a machine recognizes. */
 const MAX_OWN_STATES = 64;
@@ -41,13 +41,13 @@ export interface SendContext {
   archiveFolder: string;
   clock: Clock;
   signal: AbortSignal;
-  /** The number of the last state of an archive that this machine knows nothing about. */
+  /** The number of the last state of an archive that this machine has no record of. */
   lastNumber(archiveName: string): Promise<number>;
-  /** Called with what a person should know. */
+  /** Called with remarks for a person. */
   onRemark(text: string): Promise<void>;
 }
 
-/** Whether the store has all of an archive that is kept here, as far as the ledger tells. */
+/** Whether the store has everything of a local archive, according to the ledger. */
 export function isStored(
   entry: LedgerEntry | null,
   archive: KeptArchive,
@@ -58,8 +58,8 @@ export function isStored(
 }
 
 /**
- * Whether a state of now may list what an entry knows. Once encryption was turned on or off, the archive begins anew
- * under another name: nobody could restore a state of which some objects are encrypted and others are not.
+ * Whether a new state may list what an entry records. When encryption is turned on or off, the archive starts over
+ * under another name: nobody could restore a state in which only some objects are encrypted.
  */
 function fits({ archive, archive_name, files }: LedgerEntry, isEncrypted: boolean): boolean {
   const isNamed = (archive_name !== plainNaming.archive(archive)) === isEncrypted;
@@ -67,7 +67,7 @@ function fits({ archive, archive_name, files }: LedgerEntry, isEncrypted: boolea
 }
 
 /**
- * Stores what a store lacks of an archive, and then a state that lists all of it. Throws StoreFault, file system
+ * Stores whatever a store lacks of an archive, and then a state that lists all of it. Throws StoreFault, file system
  * errors, or the signal's reason.
  */
 export async function sendArchive(
@@ -177,7 +177,7 @@ async function sendFile(
   try {
     await put(context, key, encrypted, damaged);
   } catch (error) {
-    // The next try encrypts again.
+    // The next attempt encrypts it again.
     if (error instanceof StoreFault && error.kind === 'damaged') await encrypted.remove();
     throw error;
   }
@@ -186,8 +186,8 @@ async function sendFile(
 }
 
 /**
- * Null also for several: an encrypted one cannot be read here, and whoever may write there could have put another beside
- * the right one.
+ * Null also if there are several: an encrypted object cannot be read here, and anyone with write access could have put
+ * a second one beside the right one.
  */
 async function findObject(
   { objects }: OpenStore,
@@ -205,7 +205,7 @@ async function findObject(
   return candidates[0] ?? null;
 }
 
-/** Stores an object whose name tells its content. If it is there already, its size must be right. */
+/** Stores an object whose name identifies its content. If it already exists, its size must match. */
 async function put(
   { store: { objects, address }, clock, signal }: SendContext,
   key: string,
@@ -221,10 +221,10 @@ async function put(
         (!damaged.includes(key) ||
           (await hashObject({ objects, clock, signal }, found)) === file.sha256);
       if (isWhole) return;
-      const todo = 'remove it with credentials that may, and it is stored again';
+      const todo = 'remove it with credentials that allow it, and it will be stored again';
       throw new StoreFault('damaged', `${address.text}: ${key} is damaged: ${todo}`);
     }
-    // Another worker is just storing it, or has given up.
+    // Another worker is still storing it, or gave up.
     await clock.sleep(tries * PAUSE_MS, signal);
   }
   throw new StoreFault('other', `${address.text}: another worker is storing ${key}`);
@@ -243,13 +243,13 @@ async function sendState(
   for (let tries = 1; ; tries++) {
     if (number > MAX_STATE_NUMBER) {
       const last = stateKey(entry.archive_name, number - 1, cipher !== null);
-      const todo = 'remove it with credentials that may, if this machine has not stored it';
+      const todo = 'if this machine did not store it, remove it with credentials that allow it';
       throw new StoreFault('other', `${store.address.text}: no state can follow ${last}: ${todo}`);
     }
     const key = stateKey(entry.archive_name, number, cipher !== null);
     const stored = { number, key, stored_bytes: file.sizeBytes, stored_sha256: file.sha256 };
     if (await store.objects.create(key, file)) return stored;
-    // An answer that was lost, or another worker.
+    // Our answer was lost, or another worker stored it.
     if (await isOurs(store, key, file)) return stored;
     if (tries === MAX_NUMBERS) {
       throw new StoreFault(
@@ -276,7 +276,7 @@ async function isOurs(
       hash.update(chunk);
     }
   } catch (error) {
-    // The object there is not one of ours and cannot be read.
+    // The object there is not ours and cannot be read.
     if (error instanceof StoreFault && error.kind === 'damaged') return false;
     throw error;
   }

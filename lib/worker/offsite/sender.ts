@@ -22,24 +22,24 @@ const MAX_FAILURES = 3;
 /** Attempts to send an archive that another worker is sending at the same time. */
 const MAX_ROUNDS = 3;
 
-/** A line for the log of the run. */
+/** Writes a line to the run's log. */
 export type Note = (level: 'info' | 'warn' | 'error', text: string) => Promise<void>;
 
 /**
- * Whether a store has an archive with all its versions: `there` as far as this machine has stored it, `seen` if this run
- * has seen it there.
+ * Whether a store has an archive with all its versions: `there` if this machine's ledger says so, `seen` if this run
+ * also saw it in the store.
  */
 export interface SettledStoring {
   /** The address of the store. */
   store: string;
   status: 'there' | 'seen' | 'stored' | 'failed';
-  /** Why it does not; empty if it does. */
+  /** Why the store lacks the archive; empty if it has it. */
   reason: string;
-  /** Whether the store is a git repository, which archives are pushed to. */
+  /** Whether the store is a git repository that archives are pushed to. */
   isPush: boolean;
 }
 
-/** One that waits for a commit: `settled` resolves with it. */
+/** Waits for a commit: `settled` resolves with the outcome. */
 export interface WaitingStoring {
   store: string;
   status: 'waiting';
@@ -52,12 +52,12 @@ export type Storing = SettledStoring | WaitingStoring;
 export interface Sender {
   store: OpenStore;
   ledger: Ledger;
-  /** Counts the failures of the store, so that not every archive waits for one that is away. */
+  /** Counts the store's failures, so that not every archive waits for an unreachable store. */
   attempt(work: () => Promise<'there' | 'stored'>): Promise<SettledStoring>;
-  /** Notes which archives a listing of this run has shown. */
+  /** Records which archives a listing of this run has shown. */
   saw(archives: ReadonlySet<string>): void;
   send(source: Source, archive: KeptArchive, note: Note): Promise<Storing>;
-  /** Makes what waits permanent, and resolves it. Throws file system errors, or the signal's reason. */
+  /** Commits pending changes and resolves the waiting storings. Throws file system errors, or the signal's reason. */
   settle(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export interface SenderOptions {
   archiveFolder: string;
   clock: Clock;
   signal: AbortSignal;
-  /** Why a store may not have a source; null if it may. */
+  /** Why a source may not be stored there; null if it may. */
   findPrivateProblem(store: OpenStore, source: Source): Promise<string | null>;
 }
 
@@ -79,7 +79,7 @@ interface Waiting {
   resolve(storing: SettledStoring): void;
 }
 
-/** A sender to a store. */
+/** Creates the sender for a store. */
 export function createSender(store: OpenStore, options: SenderOptions): Sender {
   const { signal } = options;
   const { objects, address } = store;
@@ -109,16 +109,16 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof StoreFault)) throw error;
-      // Of one archive, and not of the store.
+      // A fault of the archive, not of the store.
       if (error.kind === 'damaged' || error.kind === 'other') return failed(error.message);
       last = error.message;
-      // It may be another store, or none.
+      // It may be the wrong store, or none.
       failures = error.kind === 'missing' ? MAX_FAILURES : failures + 1;
       return failed(error.message);
     }
   }
 
-  /** What the store has as far as this machine knows. Nothing is asked for it. */
+  /** What the store has according to the ledger, without a request. */
   function known(archive: string): SettledStoring {
     const isSeen = seen.has(archive);
     if (!isSeen && failures >= MAX_FAILURES)
@@ -154,7 +154,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
     return { store: address.text, status: 'waiting', settled };
   }
 
-  /** Commits once, and resends if others have stored something since. */
+  /** Commits once, and sends again if other workers have stored something since. */
   async function settleRound(round: number): Promise<void> {
     const batch = waiting;
     waiting = [];
@@ -194,12 +194,12 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   };
 }
 
-/** Stores once how to restore by hand, before anything else. */
+/** Stores restore instructions once, before anything else. */
 function createBeginning({ objects, folder, repository }: OpenStore): () => Promise<void> {
   let begun: Promise<void> | null = null;
   const begin = async () => {
     const marker = join(folder, 'readme-is-stored');
-    // A git clone shows it at once, and a marker would be wrong if the push never happens.
+    // A clone shows at once whether they are there, and a marker would be wrong if the push never happens.
     if (repository === null && (await nullIfMissing(readFile(marker))) !== null) return;
     const readme = await writeToOutbox(join(folder, 'outbox'), formatReadme());
     await objects.create(README_KEY, readme);

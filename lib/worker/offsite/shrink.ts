@@ -16,7 +16,7 @@ export interface ShrinkOptions {
   signal: AbortSignal;
 }
 
-/** Starts a git repository over if it is larger than allowed, and notes what became of it. */
+/** Replaces a git repository that exceeds its size limit with a fresh one, and logs the outcome. */
 export async function shrink(options: ShrinkOptions, note: Note): Promise<void> {
   const { store, ledger, access, maxBytes, signal } = options;
   const { repository, address, folder } = store;
@@ -41,7 +41,7 @@ export async function shrink(options: ShrinkOptions, note: Note): Promise<void> 
   }
 }
 
-/** What the newest state of each archive needs that this machine has stored. */
+/** What the newest state that this machine stored of each archive needs. */
 async function readNeeded(ledger: Ledger): Promise<NeededKeys[]> {
   const needed: NeededKeys[] = [];
   for await (const { archive_name: archiveName, state, files } of ledger.list()) {

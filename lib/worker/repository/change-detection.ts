@@ -5,8 +5,8 @@ import { DamagedArchive, readArchivedRefs } from '../versions/archived-refs.ts';
 import type { RepositoryBackup } from './repository-backup.ts';
 
 /**
- * The note of an archive whose newest version has the refs and the HEAD branch of the source; else null. Reads neither
- * objects nor, except for an archive of an earlier release, the archive.
+ * The note of an archive whose newest version has the refs and the HEAD branch of the source; else null. Reads no
+ * objects, and the archive only if an earlier release wrote it.
  */
 export async function findUnchanged(
   { archiveFolder, recordedSha256, isDamaged }: RepositoryBackup,
@@ -22,7 +22,7 @@ export async function findUnchanged(
   return archivedRefs === remoteRefs ? record : null;
 }
 
-/** Of an archive of an earlier release. Null if it cannot be read, so that it is written again. */
+/** The digest of an archive from an earlier release. Null if it cannot be read, so that it is rewritten. */
 async function digestArchived(folder: string, archive: ArchiveState): Promise<string | null> {
   try {
     return digestRefs((await readArchivedRefs(folder, archive)).refs);

@@ -8,8 +8,8 @@ import type { Hold } from '../versions/retention.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
 /**
- * How the backup of one repository ended, unless it failed. `empty` has no ref at all: a repository with
- * commits only at a detached HEAD has no branch or tag either, but is archived.
+ * How the backup of one repository ended, unless it failed. `empty` means no refs at all: a repository with commits
+ * only at a detached HEAD has no branches or tags either, but is archived.
  */
 export type RepositoryOutcome =
   | ({ status: 'unchanged' } & KeptArchive)
@@ -22,44 +22,44 @@ export interface RepositoryBackup {
   /** Where mirrors are kept. */
   mirrorFolder: string;
   source: Source;
-  /** Calls to a hanging file system end with it, like those of git. */
+  /** Calls to a hanging file system end when it aborts, as git does. */
   signal: AbortSignal;
   runId: number | null;
-  /** SHA-256 of the archive in the database; null if there is none. */
+  /** SHA-256 of the archive according to the database; null if there is none. */
   recordedSha256: string | null;
-  /** The versions in the database: the number of the newest, and how many can be restored. */
+  /** The versions according to the database: the newest number, and how many can be restored. */
   recordedVersions: { newest: number; restorable: number };
-  /** What holds back the pruning of versions. */
+  /** What prevents versions from being pruned. */
   hold: Hold;
-  /** Whether a file of the archive was found to be damaged, which its size and time do not tell. */
+  /** Whether a file of the archive was found damaged, which its size and time do not reveal. */
   isDamaged: boolean;
   /** Milliseconds since the epoch, as far as known: `checkClock` corrects it. */
   now(): number;
-  /** Says how this machine's clock is wrong; null if it is right or cannot be checked. */
+  /** Describes how this machine's clock is wrong; null if it is right or cannot be checked. */
   checkClock(): Promise<string | null>;
   /** Which versions are kept. */
   retention: RetentionPolicy;
-  /** From this size of its full bundle on, an archive gets increments. */
+  /** Full bundles of at least this size get increments. */
   incrementsFromBytes: number;
-  /** Throws if the archive may be another worker's by now. Called before anything in it is replaced. */
+  /** Throws if another worker may own the archive by now. Called before anything in it is replaced. */
   checkLease(): Promise<void>;
   /** Called before each step. */
   onStep(step: BackupStep): Promise<void>;
   /** Called as soon as a new archive is published, before counting. */
   onPublished(archive: KeptArchive): Promise<void>;
-  /** Called with each new version, once its archive is published. */
+  /** Called with each new version after its archive is published. */
   onVersion(version: VersionFacts): Promise<void>;
-  /** Called with the last version of a source that had refs and has none now, and their number. */
+  /** Called with the last version of a source that had refs but has none now, and their number. */
   onEmptied(version: number, refCount: number): Promise<void>;
-  /** Called with the numbers of versions that were pruned. */
+  /** Called with the numbers of pruned versions. */
   onPruned(versions: readonly number[]): Promise<void>;
-  /** Called with what a person should know. */
+  /** Called with remarks for a person. */
   onRemark(level: 'info' | 'warn' | 'error', text: string): Promise<void>;
   /** Called with git's own progress. */
   onProgress?(progress: Progress): void;
   /** Default: `figureLimits`. */
   figureLimits?: FigureLimits;
-  /** Milliseconds that packing may take, in addition to what the size needs. Default: 10 minutes. */
+  /** Milliseconds that packing may take in addition to what the size needs. Default: 10 minutes. */
   packTimeoutMs?: number;
 }
 

@@ -16,9 +16,9 @@ import type { RepositoryBackup, RepositoryOutcome } from './repository-backup.ts
 import { updateArchive } from './update-archive.ts';
 
 /**
- * Backs up one repository: fetches what is new into its mirror, and makes a version of it in the archive.
- * Throws GitError, file system errors, RunStopped if the user must log in, or the reason of git's signal.
- * After an error, the archive folder is unchanged, or has the new version if it was already published.
+ * Backs up one repository: fetches what is new into its mirror, and writes it to the archive as a version. Throws
+ * GitError, file system errors, RunStopped if the user must log in, or the reason of git's signal. After an error, the
+ * archive folder is unchanged, or has the new version if that was already published.
  */
 export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
   const { git, archiveFolder, source, signal, onStep } = backup;
@@ -35,7 +35,7 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
     remote = await readRemoteRefs(git, source, await credential());
     if (remote.refs.size === 0) {
       if (before.files.length === 0) return { status: 'empty' };
-      // An archive of an earlier release holds what becomes version 1.
+      // An archive from an earlier release holds what becomes version 1.
       const { version, ref_count } = before.versions.at(-1) ?? { version: 1, ref_count: 1 };
       await backup.onEmptied(version, ref_count);
       throw describeEmptied(key, before);
@@ -77,9 +77,9 @@ async function checkFolder({ isLocal, location }: Source): Promise<void> {
 }
 
 /**
- * Reads a token for each call, because tokens expire during a long run. Throws GitError if there is none this
- * time, RunStopped if the user must log in again or the login cannot be read, since no other repository would
- * work either.
+ * Reads a token for each call, because tokens expire during a long run. Throws GitError if there is none at the moment,
+ * and RunStopped if the user must log in again or the login cannot be read, since no other repository would work
+ * either.
  */
 async function credentialOf({ host, location }: Source): Promise<GitCredential | null> {
   if (host === null) return null;

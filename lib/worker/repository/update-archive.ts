@@ -24,13 +24,13 @@ import { writeFetched } from './write-fetched.ts';
 export interface Update {
   place: Place;
   before: ArchiveState;
-  /** Null if there is neither an archive nor a mirror: cloning will tell. */
+  /** Null if there is neither an archive nor a mirror: cloning reveals the refs. */
   remote: RemoteRefs | null;
 }
 
 /**
- * Fetches a source whose refs differ from its archive, and makes a new version. Returns the note of the archive;
- * null if the source has no refs and never had any. Throws like `backUpRepository`.
+ * Fetches a source whose refs differ from its archive, and writes a new version. Returns the archive's note; null if
+ * the source has no refs and never had any. Throws like `backUpRepository`.
  */
 export async function updateArchive(
   options: UpdateOptions,
@@ -59,17 +59,17 @@ export async function updateArchive(
   } catch (error) {
     const isLocal = stage.isLocal && !stage.isPublished;
     if (!isLocal || !isGitFailure(error)) throw error;
-    // Only the mirror was read and written, so it may be damaged.
+    // Only the mirror was read and written, so the mirror may be damaged.
     const gitDir = mirrorPath(options.mirrorFolder, place.key);
     const [anyId = ''] = remote.refs.values();
     const before = await readArchiveState(place.folder, place.key);
     if ((await rebuildMirror(options, gitDir, anyId, before)) === null) throw error;
-    await options.onRemark('warn', `the mirror was damaged and is built again: ${error.message}`);
+    await options.onRemark('warn', `the mirror was damaged and is being rebuilt: ${error.message}`);
     return update(before);
   }
 }
 
-/** Detects an archive that the database lists and that is missing, for example because a disk is not mounted. */
+/** Detects an archive that the database lists but that is missing, for example because a disk is not mounted. */
 function withLost(
   { recordedVersions: { restorable } }: UpdateOptions,
   { record, files }: ArchiveState,
@@ -79,7 +79,7 @@ function withLost(
   return isGone && fetched.lost === null ? { ...fetched, lost: describeLost(restorable) } : fetched;
 }
 
-/** Makes a version of what was fetched, or records the archive again. */
+/** Writes what was fetched as a version, or records the existing archive again. */
 async function writeUpdate(
   options: UpdateOptions,
   place: Place,
@@ -91,12 +91,12 @@ async function writeUpdate(
     before.files.length > 0 &&
     headBranch === before.record.head_branch &&
     sameRefs(refs, archived.refs);
-  // Files that the note does not describe exactly are read before they are continued or recorded again.
+  // Files that the note does not describe exactly are read before they are appended to or recorded again.
   const mustRead = before.files.length > 0 && (isSame || !before.isSettled);
   const isUsable =
     fetched.isUsable && (!mustRead || (await findBadFile(place.folder, before.files)) === null);
   if (fetched.isUsable && !isUsable && before.record !== null) {
-    const text = 'a file of the archive is not the one that was recorded: it is written again';
+    const text = 'a file of the archive is not the one that was recorded: it is being rewritten';
     await options.onRemark('error', text);
   }
   const record =
@@ -107,7 +107,7 @@ async function writeUpdate(
   throw new GitError(`a new archive was made, because ${lost}`);
 }
 
-/** Records again an archive that has the refs of the source already, and whose files were just read. */
+/** Re-records an archive that already has the refs of the source, and whose files were just read. */
 async function confirmArchive(
   { source, now, onPublished }: UpdateOptions,
   place: Place,

@@ -15,7 +15,7 @@ import { findOverwritten, keepLost } from '../versions/overwritten.ts';
 import { findKept, PruningHeld, PruningRefused, pruneVersions } from '../versions/prune.ts';
 import { writeVersion } from '../versions/write-version.ts';
 
-/** Writes what was fetched as a new version, or the same version again if only its files are bad. */
+/** Writes what was fetched as a new version, or rewrites the newest version if only its files are bad. */
 export async function writeFetched(
   options: UpdateOptions,
   place: Place,
@@ -36,7 +36,7 @@ export async function writeFetched(
   if (previous !== undefined) {
     for (const [name, id] of keepLost(previous.version, overwritten.lost)) kept.set(name, id);
   }
-  // A mirror that was just cloned has none.
+  // A freshly cloned mirror has none.
   if (kept.size > 0 || before.files.length > 0) await setKeptRefs(git, mirror, kept);
   const headBranch = before.record?.head_branch ?? null;
   const had = { refs: archived.refs, headBranch };
@@ -77,7 +77,7 @@ export async function writeFetched(
   return finish(options, place, fetched, settled);
 }
 
-/** The kept refs of an archive, without those that only pruned versions needed. */
+/** The kept refs of an archive, except those that only pruned versions needed. */
 async function withoutPruned(
   { git }: UpdateOptions,
   {
@@ -99,7 +99,7 @@ async function withoutPruned(
   }
 }
 
-/** Prunes old versions and tidies the mirror. A failure of either leaves the archive as it is. */
+/** Prunes old versions and tidies the mirror. If either fails, the archive stays as it is. */
 async function finish(
   options: UpdateOptions,
   place: Place,

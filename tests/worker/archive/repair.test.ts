@@ -78,7 +78,7 @@ it('a run rebuilds a damaged mirror', async () => {
   await world.app.commit({ 'b.txt': 'three' }, 'three');
   expect(await world.backUp()).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('is built again'),
+    stderr: expect.stringContaining('is being rebuilt'),
   });
   expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
 });
