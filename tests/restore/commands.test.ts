@@ -296,7 +296,7 @@ describe('without a database', () => {
 
     const all = await call('restore', '--all', '--to', 'all');
     expect(all.code).toBe(1);
-    expect(all.stdout).toMatch(/Not all files checked out, but all there: team\/app\n$/);
+    expect(all.stdout).toMatch(/Restored, but not all files could be checked out: team\/app\n$/);
     expect((await call('restore', '--all', '--bare', '--to', 'bare')).code).toBe(0);
   });
 

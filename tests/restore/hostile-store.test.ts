@@ -114,7 +114,7 @@ describe('from an encrypted store', () => {
       world.call(['restore', '--from', world.address, ...identity, ...what, '--bare', '--to', to], {
         env: what.includes('--all') ? {} : env,
       });
-    const said = 'local/app: what is stored unencrypted is left out';
+    const said = 'local/app: unencrypted states are left out';
     const one = await restore('one', ['local/app'], world.withIdentity);
     const all = await restore('all', ['--all'], world.withIdentity);
     expect([one.code, one.stderr]).toEqual([0, expect.stringContaining(said)]);

@@ -167,7 +167,7 @@ describe('several repositories', () => {
     await line.close();
     expect(away.code).toBe(1);
     expect(away.stderr.match(/was not restored: s3:\/\/backups/g)).toHaveLength(3);
-    expect(away.stderr).toContain('local/app was not restored: the store is away\n');
+    expect(away.stderr).toContain('local/app was not restored: the store is unreachable\n');
     // Afterwards the same command goes on, over a line that works.
     const later = await world.call(args.map((one) => (one === line.address ? world.address : one)));
     expect([later.code, later.stdout]).toEqual([0, expect.stringContaining('Restored 4 of 4')]);

@@ -3,19 +3,18 @@ import { listRepositories } from '../../restore/list-archives.ts';
 
 /** Where archives are restored from. */
 export interface ArchiveSource {
-  /** What to restore with `--all`, and what is there but cannot be named. */
+  /** The repositories to restore with `--all`, and faults of archives that cannot be named. */
   list(): Promise<{ repositories: string[]; faults: string[] }>;
   /**
-   * Provides an archive folder that has a version of a repository, which `restore` puts into `target`. Throws
-   * AppError.
+   * Provides an archive folder with a version of a repository, which `restore` writes to `target`. Throws AppError.
    */
   use<Result>(
     request: { repository: string; choice: VersionChoice; target: string },
     restore: (archives: AvailableArchive) => Promise<Result>,
   ): Promise<Result>;
   /**
-   * Whether a version of a repository may be there that `use` leaves out: it is `locked` for want of a key, or
-   * `unencrypted` although there is an identity. Null if neither.
+   * Whether `use` may leave out a version of a repository: it is `locked` for want of a key, or `unencrypted` although
+   * an identity was given. Null if neither.
    */
   findLeftOut(repository: string, version: number): Promise<'locked' | 'unencrypted' | null>;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { WorkerOptions } from '../command-context.ts';
 
-/** Asks the user. Null without a terminal to answer on. */
+/** Asks the user. Null if there is no terminal to answer on. */
 export async function askToOverwrite(
   { io, signal }: Pick<WorkerOptions, 'io' | 'signal'>,
   message: string,
@@ -11,6 +11,6 @@ export async function askToOverwrite(
   const output = io.stderr as unknown as Writable;
   const answer = await confirm({ message, initialValue: false, input: io.stdin, output, signal });
   signal.throwIfAborted();
-  // A prompt that is cancelled answers with a symbol.
+  // A cancelled prompt returns a symbol.
   return answer === true;
 }

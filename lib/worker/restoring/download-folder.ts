@@ -6,8 +6,9 @@ import { nullIfMissing } from '../../files.ts';
 import type { ReadState } from '../../stores/reading/read-state.ts';
 
 /**
- * Makes a folder that nobody else can read: what is encrypted in the store is not, here. In a folder that others share,
- * such as /tmp, one of them may have made it first, or a link, and would get what was downloaded. Throws CONFLICT.
+ * Creates a folder that nobody else can read, because files that are encrypted in the store are decrypted here. In a
+ * shared folder such as /tmp, another user may have created it first, or put a link there, and would get the downloads.
+ * Throws CONFLICT.
  */
 export async function makeOwnFolder(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
@@ -21,14 +22,14 @@ export async function makeOwnFolder(folder: string): Promise<void> {
   await chmod(folder, 0o700);
 }
 
-/** Whether anything was downloaded into a folder. One with nothing in it is removed. */
+/** Whether a folder contains any downloads. Removes it if it is empty. */
 export async function isKept(folder: string): Promise<boolean> {
   const names = await nullIfMissing(readdir(folder));
   if (names?.length === 0) await rmdir(folder);
   return names !== null && names.length > 0;
 }
 
-/** What the folder of a download is called: the same for each try, so that the next one goes on. */
+/** The name of a download's folder. It is the same for each attempt, so that the next one resumes. */
 export function nameOfDownload(storeId: string, { ref }: ReadState, target: string): string {
   const text = [storeId, ref.archiveName, target].join('\0');
   return `.download-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;

@@ -15,12 +15,12 @@ import type { Display } from '../display.ts';
 import { showDownload } from './show-download.ts';
 import { UnfitObject } from './store-faults.ts';
 
-/** Damaged files that an error names. */
+/** How many damaged files an error names. */
 const MAX_NAMED = 3;
 
 /**
- * Downloads the files of a version from the store at `address` into a folder, and goes on with what an earlier try has
- * left there. Throws UnfitObject when some are missing or damaged, after it has shown each; AppError or StoreFault.
+ * Downloads the files of a version from the store at `address` into a folder, and resumes what an earlier attempt left
+ * there. If some are missing or damaged, prints each and throws UnfitObject; also throws AppError or StoreFault.
  */
 export async function downloadVersion(
   { reading, address, display }: { reading: StateReading; address: string; display: Display },
@@ -53,12 +53,12 @@ export async function downloadVersion(
   );
 }
 
-/** The most telling kind: proven damage, before what could not be read. */
+/** The most informative kind: proven damage comes before what could not be read. */
 function worstOf(kinds: readonly ObjectFaultKind[]): ObjectFaultKind {
   return kinds.find((kind) => kind === 'damaged' || kind === 'missing') ?? kinds[0] ?? 'damaged';
 }
 
-/** A reader of the alert or the ledger has not seen the output, and has to find the objects in the store. */
+/** Readers of the alert or the ledger have not seen the output, and need to find the objects in the store. */
 function nameSome(files: readonly UnfetchedFile[]): string {
   const named = files.slice(0, MAX_NAMED).map(({ name, fault }) => `${name} (${fault.key})`);
   const more = files.length - named.length;

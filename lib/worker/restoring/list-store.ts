@@ -8,7 +8,10 @@ import type { ListStoreCommand } from './restore-commands.ts';
 import { formatTable } from './restore-text.ts';
 import { openStoreSource, type StoreSource } from './store-source.ts';
 
-/** Prints what a store has, and returns the exit code: 1 if something could not be read, or if there is nothing. Throws AppError. */
+/**
+ * Prints the contents of a store and returns the exit code: 1 if something could not be read or there is nothing.
+ * Throws AppError.
+ */
 export async function runListStore(
   options: WorkerOptions,
   { store, repository }: ListStoreCommand,
@@ -71,7 +74,7 @@ async function listVersions(
     const { number } = state.ref;
     for (const version of versionsOf(state)) {
       const id = version.entry?.manifest_sha256 ?? `${version.madeAt}`;
-      // What the newest of the states says: it may need other files by now.
+      // The newest state counts: the version may need other files by now.
       if ((versions.get(id)?.number ?? 0) > number) continue;
       versions.set(id, { madeAt: version.madeAt, number, row: describeVersion(version) });
     }

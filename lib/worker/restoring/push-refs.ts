@@ -3,31 +3,34 @@ import { listRefs } from '../../git/list-refs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Source } from '../source.ts';
 
-/** Refs that people make. All others, such as refs/pull/…, are the host's own, and hosts refuse them. */
+/** Refs that people create. All others, such as refs/pull/…, belong to the host, which refuses them. */
 const pushed = /^refs\/(?:heads|tags|notes)\//;
 const MAX_REFS = 500_000;
 const PUSH_TIMEOUT_MS = 12 * 60 * 60_000;
 
-/** What a repository on a git host has. */
+/** The refs of a repository on a git host. */
 export interface RemoteRefs {
   /** Object ids by ref name: branches, tags and notes. */
   refs: ReadonlyMap<string, string>;
-  /** The branch of HEAD, as far as the host tells. */
+  /** The branch of HEAD; null if the host does not report it. */
   headBranch: string | null;
 }
 
-/** What a restored repository has. */
+/** The refs of a restored repository. */
 export interface PushedRefs {
   /** Object ids by ref name: branches, tags and notes. */
   wanted: ReadonlyMap<string, string>;
-  /** The names of all others. */
+  /** The names of all other refs. */
   others: readonly string[];
 }
 
 /** A repository on a git host. Its methods throw GitError. */
 export interface Remote {
   list(): Promise<RemoteRefs>;
-  /** Pushes branches, tags and notes, that of HEAD first. Deletes nothing. Returns what was refused. */
+  /**
+   * Pushes branches, tags and notes, starting with the branch of HEAD. Deletes nothing. Returns which refs were
+   * refused.
+   */
   push(
     gitDir: string,
     own: PushedRefs,
@@ -36,14 +39,14 @@ export interface Remote {
   ): Promise<string[]>;
 }
 
-/** The refs of a repository of this machine. */
+/** The refs of a local repository. */
 export async function readOwnRefs(git: Git, gitDir: string): Promise<PushedRefs> {
   const all = [...(await listRefs(git, gitDir))];
   const wanted = new Map(all.filter(([name]) => pushed.test(name)));
   return { wanted, others: all.flatMap(([name]) => (wanted.has(name) ? [] : [name])) };
 }
 
-/** Credentials are those of git: its credential helpers, or the ssh agent. */
+/** Uses git's own credentials: its credential helpers, or the ssh agent. */
 export function openRemote(git: Git, { location, protocols, isLocal }: Source): Remote {
   const options: GitOptions = { protocols, timeoutMs: PUSH_TIMEOUT_MS };
 
@@ -72,14 +75,14 @@ export function openRemote(git: Git, { location, protocols, isLocal }: Source): 
     const send = async (refspecs: readonly string[]) => {
       const args = [`--git-dir=${gitDir}`, '-c', 'push.followTags=false', 'push', '--quiet'];
       try {
-        // No hook of this machine.
+        // Run no hook of this machine.
         await git.read([...args, '--no-verify', '--', location, ...refspecs], options);
       } catch (error) {
         if (!isGitFailure(error)) throw error;
         faults.push(cleanText(error.message));
       }
     };
-    // A new repository takes the first branch that it gets as its default branch.
+    // A new repository makes the first branch that it receives its default branch.
     if (headBranch !== null && wanted.has(headBranch)) {
       await send([`${force}${headBranch}:${headBranch}`]);
       if (isLocal) await setHead(headBranch);
@@ -91,7 +94,7 @@ export function openRemote(git: Git, { location, protocols, isLocal }: Source): 
     return faults;
   }
 
-  /** Over the network, only the host itself can. A work tree keeps its own. */
+  /** Over the network, only the host can set it. A repository with a work tree keeps its own. */
   async function setHead(branch: string): Promise<void> {
     const answer = await git.read(['-C', location, 'rev-parse', '--is-bare-repository']);
     if (answer.trim() !== 'true') return;

@@ -12,12 +12,12 @@ import { openRemote, type PushedRefs, type RemoteRefs, readOwnRefs } from './pus
 import type { PushChoice, RestoreCommand } from './restore-commands.ts';
 import { restoreOne } from './restore-one.ts';
 
-/** Namespaces of refs that are named. */
+/** How many namespaces of refs are named. */
 const MAX_SPACES = 10;
 
 /**
- * Restores a repository, pushes its branches, tags and notes to a git host, and reads back what is there. Returns the
- * exit code: 1 if something is not there afterwards. Throws AppError.
+ * Restores a repository, pushes its branches, tags and notes to a git host, and reads them back. Returns the exit code:
+ * 1 if something did not arrive. Throws AppError.
  */
 export async function restoreAndPush(
   options: WorkerOptions,
@@ -32,7 +32,7 @@ export async function restoreAndPush(
   const git = createGit(environment, signal);
   const remote = openRemote(git, to);
   try {
-    // Before the download: credentials that do not work are noticed at once.
+    // Before the download, so that wrong credentials are noticed at once.
     const before = await remote.list();
     await checkOverwriting(before);
     const restored = await restoreOne(options, command, source, display);

@@ -7,10 +7,10 @@ import type { VersionChoice } from '../../restore/choose-version.ts';
 import { AddressError, parseLocation, type Source } from '../source.ts';
 import { parseStore } from '../stores/store-commands.ts';
 
-/** A store, and the file with the identities that decrypt it. */
+/** A store, and the file of the identities that decrypt it. */
 export interface StoreChoice {
   address: StoreAddress;
-  /** As it was given; null for none. */
+  /** As given; null for none. */
   identityFile: string | null;
 }
 
@@ -36,12 +36,12 @@ export interface RestoreCommand {
   push: PushChoice | null;
 }
 
-/** A repository on a git host that is filled. */
+/** The repository on a git host to push to. */
 export interface PushChoice {
   to: Source;
-  /** Refs that are there and differ may be replaced, without a question. */
+  /** Existing refs that differ may be replaced without asking. */
   mayOverwrite: boolean;
-  /** The restored repository is not kept. */
+  /** Whether to delete the restored repository afterwards. */
   isTemporary: boolean;
 }
 
@@ -67,7 +67,7 @@ interface RestoreOptions {
   overwrite?: true;
 }
 
-/** Adds the commands that read the archive folder alone, without a database. */
+/** Adds the commands that read only the archive folder, without a database. */
 export function addRestoreCommands(
   program: Command,
   folder: string,
@@ -96,13 +96,13 @@ export function addRestoreCommands(
     .addOption(
       new Option(
         '--at <time>',
-        'the newest version of this time or before, in ISO 8601: 2026-01-31 (to its end) or 2026-01-31T08:15; local time without an offset',
+        'the newest version made at or before this time, in ISO 8601: 2026-01-31 (to its end) or 2026-01-31T08:15; local time without an offset',
       )
         .argParser(parseTime)
         .conflicts('version'),
     )
     .addOption(
-      new Option('--version <number>', 'the version of this number; `versions` lists them')
+      new Option('--version <number>', 'the version with this number; `versions` lists them')
         .argParser(parseVersion)
         .conflicts('all'),
     )
@@ -177,7 +177,7 @@ function describeRestore(
   };
 }
 
-/** The same for the same command, so that it goes on after an interruption. */
+/** Depends on the command alone, so that repeating the command resumes it. */
 function temporaryName(...parts: (string | null | undefined)[]): string {
   return `.push-${createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 16)}`;
 }
@@ -197,7 +197,7 @@ const iso8601 =
 function parseTime(text: string): VersionChoice {
   const [, year = '', month = '', day = ''] = iso8601.exec(text) ?? [];
   const date = new Date(Number(year), Number(month) - 1, Number(day));
-  // Date would take 31 February for a day in March.
+  // Date would accept 31 February as a day in March.
   const isDate = year !== '' && date.getMonth() === Number(month) - 1;
   const isDay = text.length === 10;
   const nextDay = new Date(Number(year), Number(month) - 1, Number(day) + 1);

@@ -5,7 +5,7 @@ import type { ArchiveSource } from './archive-source.ts';
 import type { RestoreCommand } from './restore-commands.ts';
 import { describeRestored } from './restore-text.ts';
 
-/** Restores one repository and says how it was proved. Throws AppError. */
+/** Restores one repository and reports how it was verified. Throws AppError. */
 export async function restoreOne(
   { environment, clock, signal, io }: WorkerOptions,
   command: RestoreCommand & { repository: string },

@@ -5,10 +5,10 @@ import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 import { counted, formatBytes } from '../../text/units.ts';
 
-/** As long as a path may be, and quoted. */
+/** The length of the longest path, quoted. */
 const MAX_PATH_LENGTH = 8_192;
 
-/** What was restored and how it was proved, for people. */
+/** Describes for people what was restored and how it was proved. */
 export function describeRestored(restored: Restored, target: string): string {
   const { repository, version, at, files, sizeBytes, isRecorded } = restored;
   const which = version === null ? `the archive of ${at}` : `version ${version} of ${at}`;
@@ -37,7 +37,7 @@ function describeUnwritten({ count, paths }: Unwritten, target: string): string[
   ];
 }
 
-/** A table with aligned columns. The first row is its head. Foreign text is made safe for a terminal. */
+/** A table with aligned columns. The first row is its header. Untrusted text is made safe for a terminal. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const safe = rows.map((row) => row.map((cell) => cleanText(cell, 300)));
   const widths = safe[0]?.map((_, at) => Math.max(...safe.map((row) => row[at]?.length ?? 0)));

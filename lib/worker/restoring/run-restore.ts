@@ -22,9 +22,9 @@ import { formatTable } from './restore-text.ts';
 const MAX_AWAY = 3;
 
 const SET_ASIDE =
-  'What is called @damaged was set aside for a new archive. Its own name lists and restores what is whole of it.\n';
+  'Archives named @damaged were set aside for a new archive. Use that name to list and restore their intact versions.\n';
 
-/** Neither needs the database, nor any other variable. */
+/** These commands need no database and no other variables. */
 const restoreVariables = z.object({
   ...archiveVariables.shape,
   DATA_DIR: databaseVariables.shape.DATA_DIR,
@@ -127,21 +127,21 @@ async function restoreAll(
   for (const repository of repositories) {
     const name = cleanText(repository, 500);
     try {
-      // git would take the folder above it for a repository, and run commands of a configuration from the archive.
+      // git would take the folder above it for a repository, and run commands from a configuration in the archive.
       if (repository.split('/').some(isGitFolder)) {
         throw new AppError(
           'CONFLICT',
-          'git takes a folder of this name for its own: restore it alone, with --to',
+          'git takes a folder of this name for its own: restore this repository alone, with --to',
         );
       }
       const to = join(target, repository);
-      // A repository appears whole, so an earlier try has restored it.
+      // Repositories appear only when complete, so an earlier attempt restored this one.
       if (command.store !== null && !(await isFree(to))) {
         there++;
         display.line(`${name} is left as it is: ${removeDeceptiveCharacters(to)} is there already`);
         continue;
       }
-      if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is away');
+      if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is unreachable');
       const one = { ...command, repository, target: to };
       const { unwritten } = await restoreOne(options, one, source, display);
       if (unwritten !== null) partly.push(name);
@@ -161,7 +161,7 @@ async function restoreAll(
   stdout.write(`Restored ${restored} of ${all} repositories to ${target}${others}\n`);
   if (failed.length > 0) stdout.write(`Not restored: ${failed.join(', ')}\n`);
   if (partly.length > 0) {
-    stdout.write(`Not all files checked out, but all there: ${partly.join(', ')}\n`);
+    stdout.write(`Restored, but not all files could be checked out: ${partly.join(', ')}\n`);
   }
   if (faults.length > 0) stdout.write('Not all archives of the store could be read.\n');
   const isWhole = failed.length + partly.length + faults.length === 0;

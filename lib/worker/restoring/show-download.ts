@@ -2,10 +2,10 @@ import type { FetchProgress } from '../../stores/reading/fetch-archive.ts';
 import { counted, formatBytes } from '../../text/units.ts';
 import type { Display } from '../display.ts';
 
-/** Without a terminal, a larger download tells how far it is, a few times. */
-const TELL_EVERY_BYTES = 256 * 2 ** 20;
+/** Without a terminal, the progress of larger downloads is printed every so many bytes. */
+const REPORT_EVERY_BYTES = 256 * 2 ** 20;
 
-/** Shows a download: in place on a terminal, in lines elsewhere. */
+/** Shows a download: in place on a terminal, otherwise line by line. */
 export function showDownload(
   display: Display,
   name: string,
@@ -19,7 +19,7 @@ export function showDownload(
       if (display.isTerminal) return;
       if (isFirst) {
         display.line(`${name}: downloading ${counted(allFiles, 'file')}, ${formatBytes(allBytes)}`);
-      } else if (bytes - told >= TELL_EVERY_BYTES) {
+      } else if (bytes - told >= REPORT_EVERY_BYTES) {
         told = bytes;
         display.line(`${name}: downloaded ${amount}`);
       }

@@ -4,13 +4,13 @@ import { StoreFault } from '../../stores/object-store.ts';
 import { ObjectFault, type ObjectFaultKind } from '../../stores/reading/object-fault.ts';
 import { cleanText } from '../../text/clean-text.ts';
 
-/** An object of a store that is not fit to be restored from. */
+/** An object in a store that nothing can be restored from. */
 export class UnfitObject extends AppError {
   readonly kind: ObjectFaultKind;
-  /** The version that needs it, if that is known. */
+  /** The version that needs it, if known. */
   readonly version: number | null;
 
-  /** `isUsage`: whoever gave the command can fix it. */
+  /** `isUsage`: a different command would work. */
   constructor(
     kind: ObjectFaultKind,
     message: string,
@@ -22,7 +22,7 @@ export class UnfitObject extends AppError {
   }
 }
 
-/** A store has no archive of a repository, as far as its names could be read. */
+/** A store has no archive of a repository, as far as archive names could be read. */
 export class NotInStore extends AppError {
   /** Whether there are archives whose names could not be read. */
   readonly hasUnread: boolean;
@@ -33,7 +33,7 @@ export class NotInStore extends AppError {
   }
 }
 
-/** Turns faults of the store into errors that the user may read. */
+/** Turns store faults into errors that the user may read. */
 export async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -49,7 +49,7 @@ export async function explained<Value>(work: () => Promise<Value>): Promise<Valu
       });
     }
     if (!isSystemError(error)) throw error;
-    // Of the file system, such as a full disk.
+    // A file system error, such as a full disk.
     throw new AppError('SERVICE_UNAVAILABLE', 'the download cannot be written', { cause: error });
   }
 }

@@ -35,26 +35,25 @@ import { explained, NotInStore } from './store-faults.ts';
 export interface StoreSource extends ArchiveSource {
   store: OpenStore;
   reading: StateReading;
-  /** Where the states of a repository are. Throws NOT_FOUND. */
+  /** The states of a repository. Throws NOT_FOUND. */
   find(repository: string): Promise<StateRef[][]>;
   /**
-   * Reads the newest state of each archive, or with its fault the newest of those before it. Returns why nothing of
-   * some could be read.
+   * Reads the newest state of each archive, or the newest readable one before it, with the fault. Returns why some
+   * archives could not be read at all.
    */
   eachNewest(
     work: (name: string, state: ReadState, fault: ObjectFault | null) => void,
   ): Promise<string[]>;
 }
 
-/** What folders for temporary files are called. */
+/** Prefix of the names of temporary folders. */
 const SCRATCH = 'backup-observatory-restore';
 
 const keyVariables = storeVariables.pick({ BACKUP_NAMES_KEY: true });
 
 /**
- * Opens a store without anything of the machine that filled it. What it needs for a while goes to `folder`, by default
- * to a new one in the folder for temporary files, and what was downloaded is not kept then. Throws AppError or
- * ConfigError.
+ * Opens a store without anything from the machine that filled it. Temporary files go to `folder`; by default to a new
+ * temporary folder, and then downloads are not kept. Throws AppError or ConfigError.
  */
 export async function openStoreSource(
   options: WorkerOptions,
@@ -76,7 +75,7 @@ export async function openStoreSource(
   if (store === undefined) throw new Error('no store was opened');
   const reading: StateReading = { objects: store.objects, clock, signal, identities };
   const secretNaming = namesKey === undefined ? null : createSecretNaming(namesKey);
-  /** What a listing has shown: the names in keys, by the file name of the archive. */
+  /** Names in keys by the archive's file name, as far as listings showed them. */
   const known = new Map<string, Set<string>>();
 
   async function find(repository: string): Promise<StateRef[][]> {
@@ -100,8 +99,8 @@ export async function openStoreSource(
   }
 
   /**
-   * Of an archive that is stored both encrypted and unencrypted, takes what is encrypted if there is an identity, else
-   * the rest: anyone who can write there can add a newer unencrypted one. After encryption was turned off, restore
+   * Of an archive that is stored both encrypted and unencrypted, takes the encrypted states if there is an identity,
+   * else the others: anyone with write access can add a newer unencrypted one. After encryption was turned off, restore
    * without the identity.
    */
   function trusted(repository: string, archives: StateRef[][]): StateRef[][] {
@@ -113,8 +112,8 @@ export async function openStoreSource(
     const name = cleanText(repository, 300);
     display.line(
       wantsEncrypted
-        ? `${name}: what is stored unencrypted is left out, because anybody who may write there could have added it; restore that without --identity`
-        : `${name}: what is stored encrypted is left out; restore that with --identity`,
+        ? `${name}: unencrypted states are left out, because anybody with write access could have added them; restore those without --identity`
+        : `${name}: encrypted states are left out; restore those with --identity`,
     );
     return kept;
   }
@@ -128,7 +127,7 @@ export async function openStoreSource(
     const { archives, unread } = await findArchive(reading, archive, secretNaming);
     const others = archives.flat().filter(({ isEncrypted }) => isEncrypted !== wantsEncrypted);
     if (!wantsEncrypted) {
-      // Without the key of the names, an encrypted archive may be of any repository.
+      // Without the names key, an encrypted archive may belong to any repository.
       const isEncrypted = (ref: StateRef) => ref.isEncrypted;
       const hidden = await readNewestStates(reading, isEncrypted).next();
       return others.length > 0 || (secretNaming === null && hidden.done !== true) ? 'locked' : null;
@@ -140,7 +139,7 @@ export async function openStoreSource(
       const last = versionsOf(await readState(reading, newest)).at(-1);
       return (last?.entry?.version ?? 0) >= version ? 'unencrypted' : null;
     } catch (error) {
-      // What cannot be read is no sign that the version is there.
+      // What cannot be read does not prove that the version is there.
       if (error instanceof ObjectFault) return null;
       throw error;
     }
@@ -162,7 +161,7 @@ export async function openStoreSource(
     return faults;
   }
 
-  const tellFault = (fault: ObjectFault) => display.line(`left out: ${cleanText(fault.message)}`);
+  const reportFault = (fault: ObjectFault) => display.line(`left out: ${cleanText(fault.message)}`);
 
   return {
     ...{ store, reading },
@@ -182,7 +181,7 @@ export async function openStoreSource(
     use: ({ repository, choice, target }, restore) =>
       explained(async () => {
         await checkTarget(target);
-        const version = await findVersion(reading, await find(repository), choice, tellFault);
+        const version = await findVersion(reading, await find(repository), choice, reportFault);
         if (version.state.archive !== archiveKey(repository)) {
           throw new AppError('CONFLICT', `${version.state.ref.key} is of another repository`);
         }
@@ -202,7 +201,7 @@ export async function openStoreSource(
           if (!isPassing && (await isKept(folder))) {
             display.clear();
             display.line(
-              `what was downloaded is kept in ${folder}: the same command goes on with it`,
+              `the download so far is kept in ${folder}: repeat the command to resume it`,
             );
           }
           throw error;
@@ -215,14 +214,14 @@ export async function openStoreSource(
   };
 }
 
-/** A folder for temporary files. Those that killed processes have left are removed. */
+/** Creates a folder for temporary files, and removes those left by killed processes. */
 async function makePassing(now: number, display: Display): Promise<string> {
   const stuck = await sweepScratch(tmpdir(), now, SCRATCH);
   if (stuck !== null) display.line(describeStuck(stuck));
   return makeScratch(tmpdir(), SCRATCH);
 }
 
-/** `owner/name` as the archive is called; null if no archive can have that name. */
+/** `owner/name` according to the archive's name; null if no archive can have that name. */
 function repositoryOf({ repository, archive }: ReadState): string | null {
   const own = archiveKey(repository) === archive ? repository : null;
   const name = own ?? archive.replace(/\.bundle$/, '').replace('__', '/');

@@ -5,27 +5,27 @@ export type AnomalyCommand =
   | { name: 'anomalies' }
   | {
       name: 'anomalies-confirm';
-      /** Null: what concerns all repositories. */
+      /** Null for the anomalies that concern all repositories. */
       repository: string | null;
     };
 
-/** Adds the commands for what a person should look at. */
+/** Adds the commands for anomalies that a person should review. */
 export function addAnomalyCommands(
   program: Command,
   found: (command: AnomalyCommand) => void,
 ): void {
   const anomalies = program
     .command('anomalies')
-    .summary('list and confirm what holds back pruning')
+    .summary('list and confirm anomalies that hold back pruning')
     .description(
-      'Lists what a person should look at, such as rewritten branches. Until it is confirmed, no older version is pruned.',
+      'Lists anomalies that a person should review, such as rewritten branches. Until they are confirmed, no older version is pruned.',
     )
     .addHelpText('after', '\nThe database is DATABASE_URL, else that of a running `npm start`.')
     .action(() => found({ name: 'anomalies' }));
   anomalies
     .command('confirm')
-    .summary('confirm what was seen in a repository')
-    .description('Confirms all that is listed for a repository, from the next run on.')
+    .summary('confirm the anomalies of a repository')
+    .description('Confirms everything listed for a repository. Takes effect with the next run.')
     .argument('[repository]', 'as owner/name')
     .option('--missing', 'confirm instead that many repositories were missing at once', false)
     .action((repository: string | undefined, { missing }: { missing: boolean }) => {
@@ -38,17 +38,17 @@ export function addAnomalyCommands(
 
 export interface ForgetCommand {
   name: 'forget';
-  /** Null: list what is forgotten. */
+  /** Null to list the forgotten repositories. */
   repository: string | null;
-  /** Track it again instead. */
+  /** Whether to track the repository again instead. */
   isUndo: boolean;
 }
 
-/** Adds the command that gives up a repository. */
+/** Adds the command that stops tracking a repository. */
 export function addForgetCommand(program: Command, found: (command: ForgetCommand) => void): void {
   program
     .command('forget')
-    .summary('give up a repository that is gone on purpose')
+    .summary('stop tracking a repository that was deleted on purpose')
     .description(
       'Forgets a repository: no run misses it at its source, no alert names it, and it is counted nowhere, until a run backs it up, finds it unchanged, or fails to back it up. Its archive and all that is recorded of it stay. Without a name, lists what is forgotten.',
     )

@@ -8,7 +8,7 @@ import { contextVariables, type WorkerOptions, withDatabase } from '../command-c
 import { nameOfPerson } from './person.ts';
 import type { AnomalyCommand } from './review-commands.ts';
 
-/** Anomalies that are listed. */
+/** How many anomalies are listed. */
 const MAX_LISTED = 200;
 
 interface Listed {

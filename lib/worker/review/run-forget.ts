@@ -11,10 +11,10 @@ import { contextVariables, type WorkerOptions, withDatabase } from '../command-c
 import { nameOfPerson } from './person.ts';
 import type { ForgetCommand } from './review-commands.ts';
 
-/** Repositories that are listed. */
+/** How many repositories are listed. */
 const MAX_LISTED = 1_000;
 
-/** Forgets a repository, tracks it again, or lists what is forgotten. Returns the exit code. */
+/** Forgets a repository, tracks it again, or lists the forgotten ones. Returns the exit code. */
 export function runForget(
   options: WorkerOptions,
   { repository, isUndo }: ForgetCommand,

@@ -29,7 +29,7 @@ import { nameRun } from './report.ts';
 import type { RunContext, RunDeps } from './run-deps.ts';
 import { storeSnapshot } from './store-snapshot.ts';
 
-/** What a run has done so far. */
+/** The progress of a run. */
 export interface RunProgress {
   requests: RunRequest[];
   sources: readonly Source[];
@@ -38,19 +38,19 @@ export interface RunProgress {
   empty: number;
 }
 
-/** The progress of a run that begins. */
+/** The progress of a run that is starting. */
 export function newProgress(sources: readonly Source[]): RunProgress {
   return { requests: [], sources, failed: new Set(), failures: [], empty: 0 };
 }
 
-/** What a run has to do. */
+/** The work of a run. */
 interface RunPlan {
-  /** All sources, with those that are left out: their archives count for the figures. */
+  /** All sources, including excluded ones: their archives count towards the figures. */
   found: readonly Source[];
   list: JobList;
 }
 
-/** Finds the sources, backs them up and measures what there is then. Throws what stops the run. */
+/** Finds the sources, backs them up and takes the snapshot. Throws whatever stops the run. */
 export async function backUp(
   deps: RunContext,
   given: readonly Source[] | null,
@@ -70,7 +70,7 @@ export async function backUp(
       progress,
     );
     await places.tidy(journal.note);
-    // Archives of what is left out are still there.
+    // The archives of excluded repositories are still there.
     const names = found.map(({ name }) => name);
     await storeSnapshot(deps, names, places.measured);
   });
@@ -81,7 +81,7 @@ export function openAccess({ gitHost, clock, signal, display }: RunDeps): HostAc
   return openHostAccess(gitHost, { ...gitHost, clock, signal }, display.line);
 }
 
-/** Decides what a run has to do: finds and selects sources, claims requests, and reads archives again. */
+/** Plans the work of a run: finds and selects sources, claims requests, and rereads archives. */
 export async function planRun(
   deps: RunContext,
   access: HostAccess,
@@ -110,7 +110,7 @@ export async function planRun(
   return { found, list };
 }
 
-/** Works on jobs and notes how they end. Throws what stops the run. */
+/** Works on jobs and records their outcomes. Throws whatever stops the run. */
 export async function workOn(
   deps: RunContext,
   jobs: JobSource<Job>,
@@ -134,8 +134,8 @@ export async function workOn(
 }
 
 /**
- * Reads archives again that were not checked for longest. What is damaged and belongs to a source is for its
- * backup to mend or to report; of the others a failure is recorded.
+ * Rereads the archives that have gone unchecked the longest. Damage to a source's archive is repaired or reported by
+ * its backup; for other archives a failure is recorded.
  */
 async function recheck(
   deps: RunContext,
@@ -147,7 +147,7 @@ async function recheck(
   const { checked, damaged, altered } = found;
   if (checked > 0) {
     const bad = new Set([...damaged.keys(), ...altered.keys()]).size;
-    await journal.note('info', `${counted(checked, 'archive')} read again, ${bad} damaged`);
+    await journal.note('info', `${counted(checked, 'archive')} reread, ${bad} damaged`);
   }
   if (damaged.size + altered.size === 0) return found;
   const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
@@ -165,7 +165,7 @@ async function recheck(
   return found;
 }
 
-/** Archives belong to addresses: says which sources are backed up under another name. */
+/** Archives belong to addresses: notes which sources are backed up under another name. */
 async function assign(
   { journal, archiveFolder, signal }: RunContext,
   sources: readonly Source[],
@@ -199,7 +199,7 @@ async function discover(
   return sources;
 }
 
-/** Throws RunStopped if nothing is left, which is hardly what was meant. */
+/** Throws RunStopped if nothing is left, which is hardly intended. */
 async function select(
   { journal, selection }: RunContext,
   found: readonly Source[],
@@ -221,7 +221,7 @@ async function select(
   return result;
 }
 
-/** Makes the folders that a run writes to. Throws RunStopped. */
+/** Creates the folders that a run writes to. Throws RunStopped. */
 export async function prepareFolders(deps: RunContext): Promise<void> {
   await deps.time.check();
   await prepareFolder(deps, deps.archiveFolder, 'the archive folder');

@@ -13,20 +13,20 @@ import type { RunDeps } from './run-deps.ts';
 /** How long the end of a run waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
 
-/** The signal is that of the process: it has aborted after Ctrl-C. */
+/** The signal is the process's: it has aborted after Ctrl-C. */
 export type EndContext = Pick<
   RunDeps,
   'db' | 'clock' | 'display' | 'log' | 'dataFolder' | 'signal'
 >;
 
-/** How a run ended, as far as it knows. */
+/** How a run ended, as far as the worker knows. */
 export interface Ending extends Omit<RunEnding, 'id'> {
   /** Ids of the claimed requests. */
   requests: readonly number[];
   lastLine: string;
 }
 
-/** How a run ended, and where its end is recorded: in the database, in a spool, or nowhere. */
+/** How a run ended, and whether its end is recorded in the database, in a spool, or nowhere. */
 interface RecordedEnd extends Pick<RunEnding, 'status' | 'errorMessage'> {
   /** Null if the run has no row. */
   id: number | null;
@@ -34,7 +34,7 @@ interface RecordedEnd extends Pick<RunEnding, 'status' | 'errorMessage'> {
   isSpooled: boolean;
 }
 
-/** Records the end of a run. If that fails, the run has failed. */
+/** Records the end of a run. If that fails, the run failed. */
 export async function endRun(
   context: EndContext,
   journal: Journal,
@@ -57,7 +57,7 @@ export async function endRun(
   }
 }
 
-/** Null if the database is away. */
+/** Null if the database is unreachable. */
 async function endInDatabase(
   { db, clock, log }: EndContext,
   journal: Journal,
@@ -82,7 +82,7 @@ async function endInDatabase(
   return { id, status, errorMessage, isRecorded: true, isSpooled: false };
 }
 
-/** Ends the spool, and delivers it if the database is back. */
+/** Ends the spool, and delivers it if the database is reachable again. */
 async function endInSpool(
   { db, log, display, dataFolder, signal }: EndContext,
   journal: Journal,
@@ -96,7 +96,7 @@ async function endInSpool(
   await store.end({ type: 'end', ...ending, metRequests });
   const spooled = { status, errorMessage, id: store.run?.id ?? null };
   // After Ctrl-C, do not wait for a database that may be down.
-  if (signal.aborted || !(await isThere(db)))
+  if (signal.aborted || !(await isReachable(db)))
     return { ...spooled, isRecorded: false, isSpooled: true };
   const { remarks, last } = await deliverSpools({ db, log }, dataFolder);
   for (const { text } of remarks) display.line(text);
@@ -104,8 +104,8 @@ async function endInSpool(
   return { ...spooled, id: last.id, isRecorded: true, isSpooled: false };
 }
 
-/** Asks for 3 seconds: a delivery would wait longer for a database that hangs. */
-async function isThere(db: Database): Promise<boolean> {
+/** Checks for at most 3 seconds: a delivery would wait longer for a database that hangs. */
+async function isReachable(db: Database): Promise<boolean> {
   try {
     await ping(db);
     return true;

@@ -6,7 +6,7 @@ import { createProgressWriter } from '../watching/progress-writer.ts';
 import { type RunEvents, tellAll } from '../watching/run-events.ts';
 import type { RunDeps } from './run-deps.ts';
 
-/** What keeps the record of a run up to date. */
+/** Keeps the record of a run up to date. */
 interface FollowedRun {
   journal: Journal;
   events: RunEvents;
@@ -15,8 +15,8 @@ interface FollowedRun {
 }
 
 /**
- * Keeps the journal of a run, its progress and its heartbeat. `stop` ends the run: with `taken` if it is no longer
- * ours, and with the store's error if that can go on neither with the database nor without.
+ * Keeps a run's journal, progress and heartbeat. `stop` ends the run: with `taken` if another worker took it over, or
+ * with the store's error if the run can continue neither with the database nor without.
  */
 export async function followRun(
   { clock, log, events: watchers }: Pick<RunDeps, 'clock' | 'log' | 'events'>,
@@ -26,7 +26,7 @@ export async function followRun(
   const progress = createProgressWriter({
     clock,
     write: (at) => store.show(at),
-    // The heartbeat notices a database that stays away.
+    // The heartbeat detects a database that stays unreachable.
     onError: (error) => log.debug('the progress of a run could not be stored', { error }),
   });
   const events = tellAll([watchers, progress]);

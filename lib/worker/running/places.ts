@@ -11,25 +11,25 @@ import type { Note } from '../offsite/sender.ts';
 import { shrink } from '../offsite/shrink.ts';
 import type { RunDeps } from './run-deps.ts';
 
-/** From this size on, archives get increments. Smaller in git, which keeps every change for good. */
+/** Archives of at least this size get increments. The threshold is lower in git, which keeps every change for good. */
 const INCREMENTS_FROM_BYTES = 64 * 2 ** 20;
 const INCREMENTS_FROM_BYTES_IN_GIT = 2 ** 20;
 
 /** Where the archives of a run go. */
 export interface Places {
-  /** The destination, if it is in the layout `files`. */
+  /** The destination, if its layout is `files`. */
   destination: Destination | null;
-  /** The stores, with a destination in the layout `parts`. */
+  /** The stores, including a destination in the layout `parts`. */
   offsite: Offsite | null;
-  /** From this size of its full bundle on, an archive gets increments. */
+  /** Full bundles of at least this size get increments. */
   incrementsFromBytes: number;
-  /** What the figures of the run describe; null for the sources. */
+  /** What the run's figures describe; null for the sources. */
   measured: Pick<Destination, 'measure'> | null;
-  /** Starts a destination over if it is larger than allowed. Called when all work of a run is done. */
+  /** Replaces a destination that exceeds its size limit with a fresh one. Called when all work of a run is done. */
   tidy(note: Note): Promise<void>;
 }
 
-/** Opens the places that archives go to, for as long as the work takes. */
+/** Opens the places that archives go to for as long as the work takes. */
 export async function withPlaces(
   deps: RunDeps,
   access: HostAccess,
@@ -80,7 +80,7 @@ function describe({ incrementsFromBytes }: RunDeps, offsite: Offsite | null): Pl
   };
 }
 
-/** The destination is the last of the stores. */
+/** The destination is the last store. */
 function describeTarget(
   { environment, signal, maxTargetBytes: maxBytes }: RunDeps,
   offsite: Offsite,

@@ -8,32 +8,32 @@ export type RunReport = RefusedReport | EndedRun | LeftRun;
 interface RefusedReport {
   status: 'refused';
   active: ActiveRun | null;
-  /** Why not even `--join` helps; null if another run is simply active. */
+  /** Why even `--join` does not help; null if another run is simply active. */
   why: string | null;
 }
 
 export interface EndedRun {
   status: 'completed' | 'failed';
-  /** Null if the database was away from the beginning and has not come back. */
+  /** Null if the database was unreachable from the start and has not come back. */
   id: number | null;
   total: number;
   counters: RunCounters;
   empty: number;
   failures: FailedRepository[];
-  /** Why the run failed, how many repositories failed, or that nothing was archived; else empty. */
+  /** Why the run failed, how many repositories failed, or that nothing was archived; empty otherwise. */
   errorMessage: string;
   durationMs: number;
-  /** Whether the run waits in a spool for a database that is away. */
+  /** Whether the run waits in a spool for an unreachable database. */
   isSpooled: boolean;
   /** The exit code of a command that performs a single run. */
   exitCode: number;
 }
 
-/** A worker that stopped, of a run that others go on with. */
+/** A worker that left a run, which its other workers continue. */
 export interface LeftRun {
   status: 'left';
   id: number;
-  /** What this worker has done. */
+  /** This worker's share of the results. */
   counters: RunCounters;
   empty: number;
   failures: FailedRepository[];
@@ -58,16 +58,16 @@ export function describeOutcome({ successful, failed }: RunCounters, empty: numb
 }
 
 const SPOOLED =
-  'The database is away: this run is spooled in DATA_DIR, and the next run that reaches the database delivers it.';
+  'The database is unreachable: this run is spooled in DATA_DIR, and the next run that reaches the database delivers it.';
 
-/** A worker that stopped, while others go on. */
+/** Describes a worker that left while others continue. */
 function describeLeft({ id, counters, empty, errorMessage, failures }: LeftRun): string {
   const done = `${counters.successful - empty} backed up, ${counters.skipped} unchanged, ${counters.failed} failed`;
-  const line = `Left run ${id} (${errorMessage}): ${done} here. Its other workers go on.`;
+  const line = `Left run ${id} (${errorMessage}): ${done} here. Its other workers continue.`;
   return [line, ...describeFailures(failures)].join('\n');
 }
 
-/** One line about a run, for stdout, and what failed in it. */
+/** One line about a run for stdout, followed by its failures. */
 export function describeReport(report: RunReport): string {
   if (report.status === 'refused') {
     const { active, why } = report;

@@ -19,7 +19,7 @@ export interface RunDeps {
   clock: Clock;
   log: Log;
   display: Display;
-  /** What observes the run. */
+  /** Observers of the run. */
   events: RunEvents;
   /** The process's environment, parts of which are passed to git. */
   environment: Environment;
@@ -27,15 +27,15 @@ export interface RunDeps {
   mirrorFolder: string;
   /** Which versions are kept. */
   retention: RetentionPolicy;
-  /** From this size of its full bundle on, an archive gets increments; null for the default. */
+  /** Full bundles of at least this size get increments; null for the default. */
   incrementsFromBytes: number | null;
-  /** DATA_DIR, where the worker keeps its state of this machine. */
+  /** DATA_DIR, where the worker keeps this machine's state. */
   dataFolder: string;
   /** How many repositories are backed up at once. */
   concurrency: number;
-  /** Which repositories are left out. */
+  /** Which repositories are excluded. */
   selection: Selection;
-  /** How long a run reads archives again that were not checked for longest. */
+  /** How long a run may reread archives that have gone unchecked the longest. */
   recheckBudgetMs: number;
   staleAfterMs: number;
   /** The git host, for discovery and destination. */
@@ -45,9 +45,9 @@ export interface RunDeps {
   };
   /** Where archives are pushed, if anywhere. */
   target: PushTarget | null;
-  /** How archives are kept there; null for what it has. */
+  /** The layout there; null to keep the existing one. */
   layout: 'parts' | 'files' | null;
-  /** The size in bytes above which it starts again; null for none. */
+  /** The size in bytes above which the destination starts over; null for none. */
   maxTargetBytes: number | null;
   /** Where archives are stored besides this machine. */
   stores: OffsiteConfig;
@@ -59,10 +59,10 @@ export interface RunDeps {
 export interface RunContext extends RunDeps {
   journal: Journal;
   time: RunTime;
-  /** Ends the run for this reason, by aborting the signal. */
+  /** Ends the run with this reason, by aborting the signal. */
   stop(error: unknown): void;
-  /** Throws if the archives may be another worker's by now. */
+  /** Throws if another worker may own the archives by now. */
   checkLease(): Promise<void>;
-  /** The name of this machine, if others that may do what it cannot work on the run too; else null. */
+  /** The name of this machine, if the run has other workers that may succeed where it fails; else null. */
   hostName: string | null;
 }

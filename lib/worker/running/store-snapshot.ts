@@ -22,7 +22,7 @@ export async function storeSnapshot(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof GitError || error instanceof StoreFault)) throw error;
-    // The figures of the sources would be mistaken for those of the destination.
+    // Figures of the sources would be mistaken for those of the destination.
     await journal.note('warn', `no analytics: the destination cannot be read: ${error.message}`);
   }
 }
@@ -34,7 +34,7 @@ async function measureSources(
 ): Promise<NewSnapshot> {
   const { snapshot, uncounted } = await takeSnapshot(archiveFolder, repositories);
   if (uncounted.length > 0) {
-    await journal.note('info', `analytics leave out what was not counted in ${firstOf(uncounted)}`);
+    await journal.note('info', `analytics omit uncounted figures of ${firstOf(uncounted)}`);
   }
   return snapshot;
 }
@@ -46,7 +46,7 @@ async function measureDestination(
   const { snapshot, unknownSizes } = await destination.measure();
   if (unknownSizes > 0) {
     const files = counted(unknownSizes, 'file');
-    const text = `analytics leave out ${files} of the destination whose size is unknown here`;
+    const text = `analytics omit ${files} of the destination, whose size is unknown here`;
     await journal.note('info', text);
   }
   return snapshot;

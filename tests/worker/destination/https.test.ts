@@ -64,7 +64,7 @@ it('a run measures the destination without reading its files', async () => {
     },
   ]);
   expect(stderr).toContain(
-    '\nanalytics leave out 1 file of the destination whose size is unknown here',
+    '\nanalytics omit 1 file of the destination, whose size is unknown here',
   );
 });
 
