@@ -224,7 +224,7 @@ it('holds back while the database is away, and delivers what was seen', async ()
     });
   await world.app.commit({ 'b.txt': 'two' }, 'two');
   expect((await away()).stderr).toContain(
-    'no version is pruned: the database, which knows what was confirmed, is away',
+    'no version is pruned: the database, which knows what was confirmed, is unreachable',
   );
   await world.forcePush();
   await away();

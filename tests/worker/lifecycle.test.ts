@@ -112,7 +112,7 @@ describe('a database that goes away while a run is in progress', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^Run 1 completed: .* 1 backed up[\s\S]*this run is spooled/),
-      stderr: expect.stringContaining('warn: the database is away: this run is spooled'),
+      stderr: expect.stringContaining('warn: the database is unreachable: this run is spooled'),
     });
     expect((await readdir(team.archives)).sort()).toEqual([
       'team__app.bundle',

@@ -21,7 +21,7 @@ import type { Failure, Outcome } from './outcome.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
 import { watchForStall } from './stall.ts';
 
-/** What a try of one repository needs. */
+/** What an attempt to back up one repository needs. */
 export interface AttemptContext
   extends Omit<RunContext, 'incrementsFromBytes'>,
     Omit<DeliveryContext, 'journal'> {
@@ -31,18 +31,18 @@ export interface AttemptContext
   room: DiskRoom;
 }
 
-/** A repository in a run, with what its tries have in common. */
+/** A repository in a run, with the state that its attempts share. */
 export interface Job {
   source: Source;
-  /** How often it was tried. */
+  /** How many attempts were made. */
   tries: number;
-  /** Milliseconds that the tries took, without the rests between them. */
+  /** Milliseconds that the attempts took, without the pauses between them. */
   durationMs: number;
-  /** SHA-256 of the archive that an earlier try of this run published; null if none did. */
+  /** SHA-256 of the archive that an earlier attempt of this run published; null if none did. */
   publishedSha256: string | null;
-  /** Whether its archive was found to be damaged. */
+  /** Whether its archive was found damaged. */
   isDamaged: boolean;
-  /** What was found wrong with its archive that no backup can mend; null if nothing. */
+  /** A fault of its archive that no backup can repair; null if there is none. */
   altered: string | null;
 }
 
@@ -50,9 +50,9 @@ export interface Job {
 type Show = (doing: string | Progress) => void;
 
 /**
- * Tries to back up a repository once. A failure of the repository is an outcome; that of one which waits to be pushed
- * with others is known later. Throws only what stops the run: the signal's reason, an unavailable database, or a login
- * that the user must renew.
+ * Tries to back up a repository once. A failure of the repository is an outcome; a failure to push is known only when
+ * the waiting archives are pushed together. Throws only what stops the run: the signal's reason, an unavailable
+ * database, or a login that the user must renew.
  */
 export async function attempt(
   context: AttemptContext,
@@ -71,7 +71,7 @@ export async function attempt(
   if (state.otherOwner !== null) {
     return failure(`the archive ${key} belongs to ${state.otherOwner}`);
   }
-  // A signal of its own, so that a stalled transfer ends without the run.
+  // Has its own signal, so that a stalled transfer ends without ending the run.
   const own = linkSignal(signal);
   const stall = watchForStall(context.clock, own.abort);
   const reserved: { leave?: () => void } = {};
@@ -88,7 +88,7 @@ export async function attempt(
       recordedSha256: job.publishedSha256 ?? state.archiveSha256,
       recordedVersions: {
         newest: state.newestVersion ?? 0,
-        // What an earlier try has made is not what was there before.
+        // What an earlier attempt wrote was not there before the run.
         restorable: job.publishedSha256 === null ? (state.restorableVersions ?? 0) : 0,
       },
       async onStep(step) {
@@ -120,7 +120,7 @@ export async function attempt(
       },
       onRemark: (level, text) => journal.note(level, text, source.name),
     });
-    // What an earlier try of this run archived is no longer new to this one.
+    // What an earlier attempt of this run archived no longer looks new.
     const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
     const outcome = isNew ? { ...made, status: 'completed' as const } : made;
     const delivered = await deliver(context, source, outcome, show);
@@ -136,7 +136,7 @@ export async function attempt(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;
-    // What fails because this worker has lost the archives is for others to do.
+    // What fails because this worker lost the archives is left to other workers.
     await context.checkLease();
     if (error instanceof GitError) return explain(context, source, error);
     if (context.hostName !== null && isMachineFault(error, context)) {
@@ -165,7 +165,7 @@ async function readNotedState(archiveFolder: string, key: string): Promise<RepoS
   return { archiveSha256: record?.archive_sha256 ?? null, otherOwner: null };
 }
 
-/** Sets the space aside that fetching a repository needs. Throws DiskFull. */
+/** Reserves the disk space that fetching a repository needs. Throws DiskFull. */
 async function reserveRoom(
   { room, archiveFolder }: AttemptContext,
   { name, host }: Source,
@@ -175,21 +175,21 @@ async function reserveRoom(
   return room.reserve(neededBytes(sizeBytes, archived === null ? 0 : archiveBytes(archived)));
 }
 
-/** git's message and, for a discovered repository, the reason that the git host gives. */
+/** git's message and, for a discovered repository, the reason reported by the git host. */
 async function explain(
   { signal, log, hostName }: AttemptContext,
   { host, name }: Source,
   { message, fault: gitFault }: GitError,
 ): Promise<Failure> {
   const fault = classifyFault(message, gitFault);
-  // The host's API is no help while the host is overloaded or away.
+  // The host's API is no help while the host is overloaded or unreachable.
   if (host === null || fault.isTransient) return failure(message, fault);
   try {
     const reason = await host.explain();
     return reason === null ? failure(message, fault) : failure(`${reason}; git said: ${message}`);
   } catch (error) {
     signal.throwIfAborted();
-    // It would fail the same way for every other repository, and each result says so.
+    // Every other repository would fail in the same way, and each result would say so.
     if (hostName !== null && isLoginRefused(error)) throw describeRefusedLogin(host.url, error);
     const why = explainHostError(error, host.url).message;
     log.warn('the git host gave no reason why a repository failed', { repository: name, why });
@@ -197,7 +197,7 @@ async function explain(
   }
 }
 
-/** A failure, by default one that a retry in this run will not fix. */
+/** A failure; by default one that a retry in this run would not fix. */
 function failure(text: string, fault?: Fault): Failure {
   const lasting = { ...classifyFault(text), isTransient: false, isOverload: false };
   return {

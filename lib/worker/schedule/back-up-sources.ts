@@ -19,13 +19,13 @@ interface SourcesContext extends Omit<AttemptContext, 'room'> {
   onEnded(source: Source, outcome: Outcome): void;
 }
 
-/** The jobs of a run, the longest first, and how long the last backup of some took, in milliseconds. */
+/** The jobs of a run, longest first, and how long the last backup of some took, in milliseconds. */
 export interface JobList {
   jobs: Job[];
   durations: Map<string, number>;
 }
 
-/** Makes a job of each source. No two may have the same archive. */
+/** Creates a job for each source. No two may share an archive. */
 export async function listJobs(
   store: RunStore,
   sources: readonly Source[],
@@ -43,15 +43,15 @@ export async function listJobs(
   return { jobs, durations };
 }
 
-/** A job that was not tried yet. */
+/** A job without attempts. */
 export function newJob(source: Source, found: Pick<Job, 'isDamaged' | 'altered'>): Job {
   return { source, tries: 0, durationMs: 0, publishedSha256: null, ...found };
 }
 
 /**
- * Works on the jobs, several at once, and records each. A failure of a repository is an outcome; a transient one is
- * tried again within the run. Throws only what stops the run: the signal's reason, an unavailable database, or a
- * login that the user must renew.
+ * Works on several jobs at once and records each outcome. A failure of a repository is an outcome, and a transient one
+ * is retried within the run. Throws only what stops the run: the signal's reason, an unavailable database, or a login
+ * that the user must renew.
  */
 export async function backUpSources(context: SourcesContext, jobs: JobSource<Job>): Promise<void> {
   const { archiveFolder, concurrency, clock, signal, stop } = context;
@@ -70,7 +70,7 @@ interface WaitingJob extends Pick<Waiting, 'conclude'> {
   job: Job;
 }
 
-/** Pushes what waits, and records how it ended. False if nothing waits. */
+/** Pushes waiting archives and records the outcomes. False if none are waiting. */
 async function settle(context: SourcesContext, waiting: WaitingJob[]): Promise<boolean> {
   const all = waiting.splice(0);
   if (all.length === 0) return false;

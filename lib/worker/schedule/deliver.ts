@@ -9,25 +9,25 @@ import type { RepositoryOutcome } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';
 import { type Failure, isFailure, type Outcome } from './outcome.ts';
 
-/** Where archives are delivered. */
+/** Where archives are delivered to. */
 export interface DeliveryContext {
   journal: Journal;
-  /** Where archives are pushed in the layout `files`, if anywhere. */
+  /** Where archives are pushed in the layout `files`; null for nowhere. */
   destination: Destination | null;
-  /** Where archives are stored besides this machine, if anywhere. */
+  /** Where archives are stored besides this machine; null for nowhere. */
   offsite: Offsite | null;
-  /** Whether a store may have failed to take a repository when it was last tried. */
+  /** Whether a store may have failed to take a repository at the last attempt. */
   isFailing(repository: string, store: string): boolean;
 }
 
 /** An archive that is pushed together with others. */
 export interface Waiting {
   status: 'waiting';
-  /** How it ended, once the stores have settled. Throws what stops the run. */
+  /** Resolves with the outcome once the stores have settled. Throws whatever stops the run. */
   conclude(): Promise<Outcome>;
 }
 
-/** Delivers an archive to every place that lacks it, including one that an earlier run could not deliver. */
+/** Delivers an archive to every place that lacks it, including places that an earlier run could not reach. */
 export async function deliver(
   context: DeliveryContext,
   source: Source,
@@ -89,7 +89,10 @@ function pushFault(reason: string): Fault {
   return { ...classifyFault(reason), kind: 'push', isOverload: false };
 }
 
-/** Ends failures of stores that lack nothing. Without one, an unchanged repository records nothing of its stores. */
+/**
+ * Clears the failures of stores that lack nothing. If there are none, an unchanged repository records nothing about its
+ * stores.
+ */
 async function recordSeen(
   { journal, isFailing }: DeliveryContext,
   { name: repository }: Source,
@@ -103,7 +106,7 @@ async function recordSeen(
   }
 }
 
-/** Null if every store had it already, `new` if one has it now. A failure if too few have it. */
+/** Null if every store already had the archive, `new` if one has it now, and a failure if too few have it. */
 async function record(
   journal: Journal,
   note: Note,

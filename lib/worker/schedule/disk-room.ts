@@ -1,21 +1,21 @@
 import { statfs } from 'node:fs/promises';
 import { formatBytes } from '../../text/units.ts';
 
-/** Too little space for a repository. */
+/** There is too little space for a repository. */
 export class DiskFull extends Error {
   override readonly name = 'DiskFull';
 }
 
-/** The space of a folder's file system, shared by repositories that are fetched at once. */
+/** The free space of a folder's file system, shared by repositories that are fetched at once. */
 export interface DiskRoom {
   /**
-   * Sets space aside until the returned function is called. Throws DiskFull if there is not enough, file system
-   * errors if it cannot be read.
+   * Reserves space until the returned function is called. Throws DiskFull if there is not enough, and file system
+   * errors if it cannot be determined.
    */
   reserve(bytes: number): Promise<() => void>;
 }
 
-/** Counts what `folder` has left; `read` gives the free bytes. */
+/** Tracks the free space of `folder`; `read` returns the free bytes. */
 export function createDiskRoom(folder: string, read = readFreeBytes): DiskRoom {
   let reserved = 0;
   return {
@@ -44,8 +44,8 @@ async function readFreeBytes(folder: string): Promise<number> {
 }
 
 /**
- * Bytes that fetching a repository needs at most: what it has grown since its last archive, once for the
- * objects and once for the archive. 0 if the git host does not report a size.
+ * An upper bound of the bytes that fetching a repository needs: its growth since the last archive, once for the objects
+ * and once for the archive. 0 if the git host does not report a size.
  */
 export function neededBytes(sizeBytes: number | null, archivedBytes: number): number {
   return sizeBytes === null ? 0 : 2 * Math.max(0, sizeBytes - archivedBytes);

@@ -1,11 +1,11 @@
-/** What a visit to a host told about its load. */
+/** What a visit to a host revealed about its load. */
 export type Visit = 'good' | 'overloaded' | 'other';
 
 /** How many repositories of each host are worked on at once. */
 interface HostLimits {
-  /** Whether another repository of the host may be started. Null: no host, always. */
+  /** Whether another repository of the host may be started. Always true for null, which is no host. */
   hasRoom(host: string | null): boolean;
-  /** The hosts that have no room. */
+  /** The hosts without room. */
   full(): string[];
   /** Starts a visit; call the returned function once, when it ends. */
   enter(host: string | null): (visit: Visit) => void;
@@ -16,13 +16,13 @@ interface HostState {
   active: number;
   /** Good visits since the limit changed. */
   good: number;
-  /** Visits that began before this time of `visits` do not halve the limit again. */
+  /** Visits that began before this value of `visits` do not halve the limit again. */
   halvedAt: number;
 }
 
 /**
- * Limits that begin at `max`. A host that is overloaded gets half as many at once, at least one; then one more
- * each time that as many visits as the limit were good. Visits that were under way together halve it only once.
+ * Limits that start at `max`. An overloaded host gets half as many visits at once, at least one; then one more after
+ * each run of good visits as long as the limit. Visits that were under way together halve it only once.
  */
 export function createHostLimits(max: number): HostLimits {
   const hosts = new Map<string, HostState>();

@@ -1,33 +1,33 @@
 import type { Clock } from '../../clock.ts';
 import { createHostLimits, type Visit } from './host-limits.ts';
 
-/** How one try of a job ended. */
+/** How one attempt at a job ended. */
 export interface Turn {
   visit: Visit;
-  /** Milliseconds to rest before the next try; null if the job is done. */
+  /** Milliseconds to wait before the next attempt; null if the job is done. */
   restMs: number | null;
 }
 
 interface JobOptions<Job> {
   /** How many jobs are worked on at once. */
   concurrency: number;
-  /** The host that a job asks; null if it asks none. */
+  /** The host that a job contacts; null for none. */
   hostOf(job: Job): string | null;
   clock: Clock;
-  /** Ends rests and starts no further job. */
+  /** Ends waiting, and starts no further jobs. */
   signal: AbortSignal;
   /** Called with the first error; must make the other jobs end soon. */
   stop(error: unknown): void;
-  /** Tries a job once. An error stops all jobs. */
+  /** Makes one attempt at a job. An error stops all jobs. */
   work(job: Job): Promise<Turn>;
-  /** Called when there is nothing else to do. True if it did something, after which there may be more jobs. */
+  /** Called when nothing else is left to do. True if it did something, after which there may be more jobs. */
   settle?(): Promise<boolean>;
 }
 
 /**
- * Works on the jobs of a source, several at once, and passes over those whose host has no room. A job that rests
- * before its next try occupies no place. Resolves when all are done. If one fails or the signal aborts, waits
- * for those that have begun and throws the first error.
+ * Works on several jobs of a source at once, and skips those whose host has no room. A job that waits for its next
+ * attempt takes up no slot. Resolves when all are done. If one fails or the signal aborts, waits for the jobs under way
+ * and throws the first error.
  */
 export async function runJobs<Job>(
   source: JobSource<Job>,
@@ -68,7 +68,7 @@ export async function runJobs<Job>(
     resting--;
     void next();
   };
-  /** Asks a source again that may have a job later. */
+  /** Polls a source that may have a job later. */
   const wait = async (ms: number) => {
     isWaiting = true;
     await clock.sleep(ms, signal).catch(fail);
@@ -84,7 +84,7 @@ export async function runJobs<Job>(
   const takeAll = async () => {
     while (mayBegin()) {
       const asked = take();
-      // A list answers at once.
+      // A list answers synchronously.
       const taken = asked instanceof Promise ? await asked : asked;
       if (typeof taken === 'object') void begin(taken.job);
       else if (active === 0 && resting === 0 && (await settle?.())) continue;
@@ -114,24 +114,27 @@ export async function runJobs<Job>(
 
   void next();
   await over.promise;
-  // Assigned in a callback, which the compiler does not follow.
+  // Assigned in a callback, which the compiler does not track.
   const first = failure as { error: unknown } | null;
   if (first !== null) throw first.error;
   signal.throwIfAborted();
 }
 
-/** What a source has: a job, none now but maybe `later`, or none any more. */
+/** The answer of a source: a job, none now but maybe `later`, or no more jobs. */
 type Taken<Job> = { job: Job } | 'later' | 'over';
 
 /** Where a run's jobs come from. */
 export interface JobSource<Job> {
   /** Takes the next job whose host is not among `fullHosts`. */
   take(fullHosts: readonly string[]): Taken<Job> | Promise<Taken<Job>>;
-  /** Milliseconds after which one that had no job is asked again; null if only the end of a job can change that. */
+  /**
+   * Milliseconds after which a source without a job is asked again; null if only the end of a job can change its
+   * answer.
+   */
   pollMs: number | null;
 }
 
-/** The jobs of a list, in its order. */
+/** The jobs of a list, in order. */
 export function jobsOf<Job>(
   jobs: readonly Job[],
   hostOf: (job: Job) => string | null,

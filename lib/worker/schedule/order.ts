@@ -1,8 +1,8 @@
 import type { Source } from '../source.ts';
 
 /**
- * The sources, longest first, so that no long one is left alone at the end: those that were never backed up, by
- * the size that the git host reports, then the others by their last duration.
+ * The sources, longest first, so that no long one is left running alone at the end: those never backed up, by the size
+ * that the git host reports, then the others by their last duration.
  */
 export function longestFirst(
   sources: readonly Source[],
@@ -16,7 +16,7 @@ export function longestFirst(
   });
 }
 
-/** The host that git asks for a source, in lower case; null for a local folder. */
+/** The host that git contacts for a source, in lower case; null for a local folder. */
 export function hostOf({ isLocal, location }: Source): string | null {
   if (isLocal) return null;
   if (URL.canParse(location)) {

@@ -21,13 +21,13 @@ export function isFailure(outcome: Outcome): outcome is Failure {
   return outcome.status === 'failed' || outcome.status === 'too_large';
 }
 
-/** Names the machine on which a repository failed, if there are several. */
+/** Adds the name of the machine on which a repository failed, if there are several. */
 export function withMachine(outcome: Outcome, hostName: string | null): Outcome {
   if (!isFailure(outcome) || hostName === null) return outcome;
   return { ...outcome, errorMessage: onMachine(outcome.errorMessage, hostName) };
 }
 
-/** Names the number of tries, if there were several. */
+/** Adds the number of attempts, if there were several. */
 export function withTries(outcome: Outcome, tries: number): Outcome {
   if (!isFailure(outcome) || tries === 1) return outcome;
   return { ...outcome, errorMessage: cleanText(`${outcome.errorMessage} (tried ${tries} times)`) };

@@ -7,7 +7,7 @@ import type { Journal } from '../journal.ts';
 import type { RunStore } from '../spool/run-store.ts';
 import { readManifest } from '../versions/manifests.ts';
 
-/** How many versions a line of the log names. */
+/** How many versions one log line names. */
 const MAX_LISTED = 20;
 
 interface Archive {
@@ -16,9 +16,9 @@ interface Archive {
 }
 
 /**
- * Makes the recorded versions of an archive those that its note lists. A worker that was killed between changing
- * the archive and recording that leaves a difference, and so does an archive that was moved away. Does nothing
- * if there is no archive, or if the records cannot be read.
+ * Makes the recorded versions of an archive match its note. They differ when a worker was killed between changing the
+ * archive and recording the change, or when an archive was moved away. Does nothing if there is no archive, or if the
+ * records cannot be read.
  */
 export async function reconcileVersions(
   { journal, archiveFolder }: { journal: Journal; archiveFolder: string },
@@ -43,7 +43,7 @@ export async function reconcileVersions(
   if (recorded.length !== restorableVersions) await recordGone(journal, archive, recorded);
 }
 
-/** Records that versions are no longer in an archive. */
+/** Records that versions no longer exist in an archive. */
 async function recordGone(
   { store, note }: Journal,
   { repository }: Archive,
@@ -68,7 +68,7 @@ async function recordVersion(
   entry: VersionEntry,
 ): Promise<void> {
   const manifest = await readManifest(archiveFolder, key, entry);
-  // It is noticed, and said, when the archive is read again.
+  // It is detected and reported when the archive is reread.
   if (manifest === null) return;
   const refs = new Map(Object.entries(manifest.refs));
   const sizes = manifest.files.map(({ size_bytes }) => size_bytes);

@@ -4,21 +4,21 @@ import { formatDuration } from '../../text/units.ts';
 import type { Journal } from '../journal.ts';
 import { MAX_CLOCK_DIFFERENCE_MS } from '../versions/version-time.ts';
 
-/** Each change of a repository asks for a check; clocks do not drift that fast. */
+/** Each change of a repository triggers a check; clocks do not drift that fast. */
 const RECHECK_MS = 60_000;
 
-/** The time in a run, for what lasts: this machine's clock, unless it was found to be wrong. */
+/** The time for anything that is kept: this machine's clock, unless it was found to be wrong. */
 export interface RunTime {
-  /** Milliseconds since the epoch, by the clock of the database if this machine's differs from it. */
+  /** Milliseconds since the epoch, by the database's clock if this machine's differs from it. */
   now(): number;
   /**
-   * Compares the two clocks, at most once a minute. Returns how they differ; null if they agree, or if the
-   * database has been away since the run began. The run's log says it once.
+   * Compares the two clocks, at most once a minute. Returns how they differ; null if they agree, or if the database has
+   * been unreachable since the run began. The run's log reports it once.
    */
   check(): Promise<string | null>;
 }
 
-/** Opens the time of a run. Until a check, the clock of this machine is trusted. */
+/** Opens the time of a run. Until a check, this machine's clock is trusted. */
 export function openRunTime(clock: Clock, { store, note }: Journal): RunTime {
   let correctionMs = 0;
   let difference: string | null = null;

@@ -2,21 +2,21 @@ import type { Clock } from '../../clock.ts';
 import { GitError } from '../../git/git.ts';
 import type { Progress } from '../progress.ts';
 
-/** A transfer without a sign of life for this long is given up. */
+/** A transfer without any progress for this long is given up. */
 export const STALL_MS = 5 * 60_000;
 
-/** Steps that the other side or the network may hold up; the others are this machine's own work. */
+/** Steps that the other side or the network can hold up; all others are this machine's own work. */
 const transfer = /^(?:Enumerating|Counting|Compressing|Receiving|Finding)\b/;
 
-/** Notices that a transfer has stopped. */
+/** Detects a transfer that has stopped. */
 interface StallWatch {
-  /** Takes git's newest progress. */
+  /** Receives git's newest progress. */
   saw(progress: Progress): void;
   /** Ends the watch. */
   end(): void;
 }
 
-/** Calls `onStall` once if a transfer that has begun shows no progress for five minutes. */
+/** Calls `onStall` once if a transfer has begun and shows no progress for five minutes. */
 export function watchForStall(clock: Clock, onStall: (error: GitError) => void): StallWatch {
   const ended = new AbortController();
   let last = '';
@@ -43,7 +43,7 @@ export function watchForStall(clock: Clock, onStall: (error: GitError) => void):
       const seen = `${phase} ${percent} ${bytes}`;
       if (seen !== last) lastAt = clock.now();
       last = seen;
-      // After the last object, only this machine has work left.
+      // After the last object, all remaining work is this machine's.
       isTransfer = transfer.test(phase) && !(phase.startsWith('Receiving') && percent === 100);
       if (!isWatching) void watch();
     },

@@ -5,7 +5,7 @@ import type { Selected } from './select.ts';
 
 const MAX_REASON_LENGTH = 500;
 
-/** What a discovery saw, and what the run does with each; `unread` is what is not a source. */
+/** What a discovery found, and what the run does with each item; `unread` lists what is not a source. */
 export function describeCoverage(
   { selected, leftOut }: Selected,
   unread: readonly SeenRepository[],

@@ -15,24 +15,24 @@ import { selectSources } from './select.ts';
 /** What a run would do with a repository. */
 interface PlannedRepository {
   repository: string;
-  /** `new`: it has no archive. `check`: its archive is written again if it changed. */
+  /** `new`: it has no archive. `check`: its archive is rewritten if the repository changed. */
   plan: 'new' | 'check' | 'fail' | 'leave out';
   why: string;
 }
 
-/** Nobody watches a dry run. */
+/** A dry run has no watchers. */
 type DryRunDeps = Omit<RunDeps, 'events'>;
 
-/** How a dry run is printed. */
+/** The output format of a dry run. */
 interface DryRunOutput {
   stdout: OutputStream;
-  /** Whether to print JSON, one object a line. */
+  /** Whether to print JSON, one object per line. */
   isJson: boolean;
 }
 
 /**
- * Prints what a run of `given`, or of what discovery finds, would do, in its order. Records no run and writes
- * no file. Throws RunStopped if discovery fails.
+ * Prints what a run of `given`, or of what discovery finds, would do, in the order of the run. Records no run and
+ * writes no files. Throws RunStopped if discovery fails.
  */
 export async function performDryRun(
   deps: DryRunDeps,

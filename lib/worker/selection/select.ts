@@ -1,25 +1,25 @@
 import { matchesPattern } from '../../text/name-pattern.ts';
 import type { Source } from '../source.ts';
 
-/** A pattern of names, and the option or variable that it comes from. */
+/** A name pattern, and the option or variable that it comes from. */
 export interface Pattern {
   text: string;
   from: '--only' | '--exclude' | 'BACKUP_ONLY' | 'BACKUP_EXCLUDE';
 }
 
-/** Which repositories a run leaves out. */
+/** Which repositories a run excludes. */
 export interface Selection {
-  /** If there are any, only repositories that match one of them. */
+  /** If not empty, only repositories that match one of them are included. */
   only: readonly Pattern[];
   exclude: readonly Pattern[];
 }
 
-/** A repository that a run leaves out. */
+/** A repository excluded from a run. */
 export interface LeftOut {
   source: Source;
-  /** For a person: `excluded by --exclude old-*`. */
+  /** The reason for a person: `excluded by --exclude old-*`. */
   why: string;
-  /** Whether a variable leaves it out, and not just an option of this run. */
+  /** Whether a variable excludes it, and not just an option of this run. */
   isLasting: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface Selected {
   unmatched: Pattern[];
 }
 
-/** Divides sources into those that a run backs up and those that it leaves out. */
+/** Divides sources into those that a run backs up and those that it excludes. */
 export function selectSources(sources: readonly Source[], { only, exclude }: Selection): Selected {
   const selected: Source[] = [];
   const leftOut: LeftOut[] = [];
@@ -54,7 +54,7 @@ function because(what: string, patterns: readonly Pattern[]) {
   return { why, isLasting: !from.startsWith('--') };
 }
 
-/** The selection of a run: an option replaces the variable of its kind. */
+/** The selection of a run: an option replaces the corresponding variable. */
 export function readSelection(
   command: { only: readonly string[] | null; exclude: readonly string[] | null },
   config: { BACKUP_ONLY: readonly string[]; BACKUP_EXCLUDE: readonly string[] },

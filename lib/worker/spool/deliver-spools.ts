@@ -27,7 +27,7 @@ import { writeFact } from './write-entry.ts';
 
 const LOGS_AT_ONCE = 500;
 
-/** A line about a delivery, for the run's log. */
+/** A remark about a delivery, for the run's log. */
 export interface DeliveryRemark {
   level: 'info' | 'warn' | 'error';
   text: string;
@@ -38,13 +38,13 @@ export interface Delivery {
   /** Whether the database did not answer. */
   isAway: boolean;
   remarks: DeliveryRemark[];
-  /** The run that was delivered last, if it is the newest spool. */
+  /** The run that was delivered last, if its spool is the newest. */
   last: DeliveredRun | null;
 }
 
 /**
- * Delivers the spools of this DATA_DIR, the oldest first, and deletes each that is delivered. One that cannot be
- * delivered stays, and so do those after it. The caller has the lease of the machine.
+ * Delivers the spools of this DATA_DIR, oldest first, and deletes each once it is delivered. A spool that cannot be
+ * delivered stays, and so do those after it. The caller holds the machine's lease.
  */
 export async function deliverSpools(
   { db, log }: { db: Database; log: Log },
@@ -86,12 +86,12 @@ function describeDrills({ delivered, damaged }: DeliveredDrills): DeliveryRemark
   });
   if (delivered === 0) return remarks;
   const drills = counted(delivered, 'restore drill');
-  const text = `delivered ${drills}, spooled while the database was away`;
+  const text = `delivered ${drills}, spooled while the database was unreachable`;
   return [...remarks, { level: 'info', text }];
 }
 
 function describe({ id, results }: DeliveredRun): string {
-  return `delivered run ${id} with ${counted(results, 'result')}, which was spooled while the database was away`;
+  return `delivered run ${id} with ${counted(results, 'result')}, which was spooled while the database was unreachable`;
 }
 
 /** A run that was delivered. */
@@ -101,8 +101,8 @@ interface DeliveredRun {
 }
 
 /**
- * Writes a spool to the database, in its order. May be repeated after an interruption at any point. A run without an
- * end was killed. Throws errors of the database and like `readSpool`.
+ * Writes a spool to the database, in order. Can be repeated after an interruption at any point. A run without an end
+ * was killed. Throws database errors, and like `readSpool`.
  */
 async function deliverSpool(
   db: Database,

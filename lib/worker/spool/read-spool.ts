@@ -7,7 +7,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { type SpoolHeader, type SpoolLine, spoolHeader, spoolLine } from './run-entry.ts';
 import { MAX_SPOOL_BYTES } from './spool-file.ts';
 
-/** More than a worker writes: the limit of a spool, and an end. */
+/** More than a worker writes: the size limit of a spool, and room for the end. */
 const MAX_READ_BYTES = MAX_SPOOL_BYTES + 2 ** 20;
 const NEWLINE = 0x0a;
 
@@ -16,15 +16,15 @@ export class DamagedSpool extends Error {
   override readonly name = 'DamagedSpool';
 }
 
-/** What a spool begins with. */
+/** The first line of a spool, and whether its last line is torn. */
 interface SpoolSummary {
-  /** Null if the worker was killed before the first line was on the disk. */
+  /** Null if the worker was killed before the first line was on disk. */
   header: SpoolHeader | null;
-  /** Whether the worker was killed in the middle of the last line, which does not count. */
+  /** Whether the worker was killed while writing the last line, which is ignored. */
   isTorn: boolean;
 }
 
-/** Reads all of a spool to check it. Throws DamagedSpool, and file system errors. */
+/** Reads a whole spool to check it. Throws DamagedSpool, and file system errors. */
 export async function checkSpool(path: string): Promise<SpoolSummary> {
   const { size } = await stat(path);
   if (size > MAX_READ_BYTES) throw new DamagedSpool(`${basename(path)} is too large`);
@@ -41,7 +41,7 @@ export async function checkSpool(path: string): Promise<SpoolSummary> {
   return { header, isTorn: false };
 }
 
-/** The whole lines of a spool after the first. Throws like `checkSpool`. */
+/** The complete lines of a spool after the first. Throws like `checkSpool`. */
 export async function* readSpool(path: string): AsyncGenerator<SpoolLine> {
   let number = 0;
   for await (const { text, isWhole } of readLines(path)) {

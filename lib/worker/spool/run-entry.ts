@@ -9,7 +9,7 @@ import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import type { NewStoring, SeenStoring } from '../../records/recording/stores.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
-/** What a run records between its beginning and its end. */
+/** What a run records between its start and its end. */
 export type RunEntry =
   | ({ type: 'log' } & Omit<NewLog, 'runId'>)
   | ({ type: 'result' } & Omit<NewResult, 'runId'>)
@@ -101,11 +101,11 @@ export const spoolHeader = z.strictObject({
   format: z.literal(1),
   spool_id: z.uuid(),
   at: time,
-  /** The run's row, if it began in the database. */
+  /** The run's row, if it started in the database. */
   run: z.strictObject({ id: row, startedAt: time }).nullable(),
 });
 
-/** Each further line. Times are those of the worker's clock; no two lines have the same. */
+/** All further lines. Times are by the worker's clock; no two lines have the same time. */
 export const spoolLine = z.discriminatedUnion('type', [
   z.strictObject({
     ...{ type: z.literal('log'), at: time, message: text, repository: name.nullable() },
@@ -167,7 +167,7 @@ export type SpoolLine = z.output<typeof spoolLine>;
 /** The end of a run, as it is spooled. */
 export type SpooledEnding = Omit<Extract<SpoolLine, { type: 'end' }>, 'at'>;
 
-/** An entry as JSON. It has all refs of a version, because it is unknown which version the database has. */
+/** An entry as JSON. Contains all refs of a version, because it is unknown which version the database has. */
 export function formatEntry(entry: RunEntry | SpooledEnding, at: string): string {
   if (entry.type !== 'version') return JSON.stringify({ ...entry, at });
   const { changes: _, previousManifestSha256: __, ...facts } = entry.facts;

@@ -13,27 +13,27 @@ import type { RunEntry, SpooledEnding } from './run-entry.ts';
 import { createSpool, type SpoolFile } from './spool-file.ts';
 import { writeEntry } from './write-entry.ts';
 
-/** How long a run waits for an unavailable database before it goes on without. */
+/** How long a run waits for an unavailable database before it continues without. */
 const PATIENCE_MS = 60_000;
 
-/** Where a run is recorded: in the database, and from when that is away for too long, in a spool. */
+/** Where a run is recorded: in the database or, once that has been unreachable for too long, in a spool. */
 export interface RunStore {
   db: Database;
-  /** The run's row; null if the database was away when the run began. */
+  /** The run's row; null if the database was unreachable when the run began. */
   run: StartedRun | null;
   isSpooling(): boolean;
-  /** From now on, everything goes to a spool. Throws RunStopped if that cannot be written. */
+  /** Redirects everything from now on to a spool. Throws RunStopped if the spool cannot be written. */
   spool(): Promise<void>;
-  /** Stores an entry; false if the run is no longer ours. Throws RunStopped if it cannot be spooled. */
+  /** Stores an entry; false if another worker took over the run. Throws RunStopped if it cannot be spooled. */
   write(entry: RunEntry): Promise<boolean>;
-  /** Reads from the database, which may be repeated, or says what is known `without` it. */
+  /** Reads from the database, possibly repeatedly, or returns what is known `without` it. */
   read<Value>(
     work: (db: Database, run: StartedRun) => Promise<Value>,
     without: () => Value | Promise<Value>,
   ): Promise<Value>;
-  /** Renews the run's heartbeat, with its counters and what it is at; false if the run is no longer ours. */
+  /** Renews the run's heartbeat, with its counters and progress; false if another worker took over the run. */
   beat(counters: RunCounters, progress: RunProgress): Promise<boolean>;
-  /** Stores what the run is at. */
+  /** Stores the run's progress. */
   show(progress: RunProgress): Promise<void>;
   /** Ends the spool. */
   end(ending: SpooledEnding): Promise<void>;
@@ -52,7 +52,7 @@ interface RunStoreOptions {
   signal: AbortSignal;
 }
 
-/** Opens the store of a run, which begins with a spool if the run has no row. */
+/** Opens the store of a run. It starts with a spool if the run has no row. */
 export async function openRunStore(options: RunStoreOptions): Promise<RunStore> {
   const { db, clock, events, run, dataFolder, machine, signal } = options;
   const began = clock.now();
@@ -61,11 +61,12 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
 
   const open = async () => {
     const file = await createSpool({ dataFolder, clock, run, began });
-    const message = 'the database is away: this run is spooled in DATA_DIR and delivered later';
+    const message =
+      'the database is unreachable: this run is spooled in DATA_DIR and delivered later';
     const line = { level: 'warn', message, repository: null } as const;
     events.logged(line);
     await file.append({ type: 'log', ...line });
-    // For a database that does not know the run.
+    // The spool may reach a database that does not know the run.
     if (total !== null) await file.append(total);
     return file;
   };

@@ -11,12 +11,12 @@ import { formatBytes } from '../../text/units.ts';
 import { RunStopped } from '../stop.ts';
 import { formatEntry, type RunEntry, type SpooledEnding, type SpoolHeader } from './run-entry.ts';
 
-/** Beyond this a run ends: the database has been away for too long. */
+/** The run ends at this size: the database has been unreachable for too long. */
 export const MAX_SPOOL_BYTES = 256 * 2 ** 20;
 
 const fileName = /^\d{6}-[0-9a-f-]{36}\.jsonl$/;
 
-/** Makes the folder of what waits for the database, which only its owner can read. */
+/** Creates the folder of everything that waits for the database. Only its owner can read it. */
 export async function makeSpoolFolder(dataFolder: string): Promise<string> {
   const folder = join(dataFolder, 'spool');
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -24,7 +24,7 @@ export async function makeSpoolFolder(dataFolder: string): Promise<string> {
   return folder;
 }
 
-/** The paths of the files in it whose names fit, by name. */
+/** The paths of its files whose names match, sorted by name. */
 export async function listSpoolFolder(dataFolder: string, fitting: RegExp): Promise<string[]> {
   const folder = join(dataFolder, 'spool');
   const names = (await nullIfMissing(readdir(folder))) ?? [];
@@ -34,16 +34,16 @@ export async function listSpoolFolder(dataFolder: string, fitting: RegExp): Prom
     .map((name) => join(folder, name));
 }
 
-/** The paths of all spools, in the order in which they were made. */
+/** The paths of all spools, in the order of creation. */
 export function listSpools(dataFolder: string): Promise<string[]> {
   return listSpoolFolder(dataFolder, fileName);
 }
 
-/** The file of a run whose database is away. */
+/** The spool of a run whose database is unreachable. */
 export interface SpoolFile {
   /**
-   * Appends a line, and waits for the disk unless it is a log line. Throws RunStopped if the file cannot be written
-   * or would be too large; the end always has room.
+   * Appends a line, and waits for the disk unless it is a log line. Throws RunStopped if the file cannot be written or
+   * would become too large; there is always room for the end.
    */
   append(entry: RunEntry | SpooledEnding): Promise<void>;
   close(): Promise<void>;
@@ -52,7 +52,7 @@ export interface SpoolFile {
 interface SpoolOptions {
   dataFolder: string;
   clock: Pick<Clock, 'now'>;
-  /** The run's row, if it began in the database. */
+  /** The run's row, if it started in the database. */
   run: StartedRun | null;
   /** When the run began, in milliseconds since the epoch. */
   began: number;
@@ -89,7 +89,7 @@ export async function createSpool(options: SpoolOptions): Promise<SpoolFile> {
         if (size + line.length > maxBytes && entry.type !== 'end') {
           const limit = formatBytes(maxBytes);
           throw new RunStopped(
-            `the database was away for too long: what this run records exceeds ${limit}`,
+            `the database was unreachable for too long: what this run records exceeds ${limit}`,
           );
         }
         size += line.length;
@@ -97,7 +97,7 @@ export async function createSpool(options: SpoolOptions): Promise<SpoolFile> {
           await file.appendFile(line);
           if (entry.type !== 'log') await file.datasync();
         } catch (error) {
-          // Nothing may follow half a line.
+          // Nothing may follow a partial line.
           broken = error;
           await cannotWrite(error);
         }
@@ -108,12 +108,15 @@ export async function createSpool(options: SpoolOptions): Promise<SpoolFile> {
 
 async function cannotWrite(cause: unknown): Promise<never> {
   const reason = messageOf(cause);
-  throw new RunStopped(`the database is away, and DATA_DIR/spool cannot be written: ${reason}`, {
-    cause,
-  });
+  throw new RunStopped(
+    `the database is unreachable, and DATA_DIR/spool cannot be written: ${reason}`,
+    {
+      cause,
+    },
+  );
 }
 
-/** Times with microseconds, each later than the one before. */
+/** Times with microseconds, each later than the last. */
 function createTimes(clock: Pick<Clock, 'now'>): () => string {
   let last = 0;
   return () => {

@@ -12,7 +12,10 @@ import { markPruned, recordVersion } from '../../records/recording/versions.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 import type { RunEntry } from './run-entry.ts';
 
-/** Stores an entry of a run on this machine in the database. Returns false if it noticed that the run is no longer ours. */
+/**
+ * Stores an entry of a run on this machine in the database. Returns false if it found that another worker took over the
+ * run.
+ */
 export async function writeEntry(
   db: Database,
   runId: number,
@@ -39,10 +42,10 @@ export async function writeEntry(
   return true;
 }
 
-/** Entries that are stored alike when they come and when they are delivered later. */
+/** Entries that are stored in the same way live and when delivered later. */
 type Fact = Exclude<RunEntry, { type: 'result' | 'unchanged' | 'log' | 'version' | 'total' }>;
 
-/** Stores what was learnt at a time; null for now. */
+/** Stores a fact learnt at a time; null for now. */
 export async function writeFact(
   db: Database,
   runId: number,
@@ -69,7 +72,7 @@ export async function writeFact(
   }
 }
 
-/** Records a version with what changed in it, or with all refs if the one before it was not recorded. */
+/** Records a version with its changes, or with all refs if the previous version was not recorded. */
 async function writeVersion(
   db: Database,
   runId: number,

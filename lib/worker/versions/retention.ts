@@ -53,7 +53,7 @@ export interface Hold {
 
 /** The hold of a run that cannot ask what was confirmed. */
 export const HOLD_ALL: Hold = {
-  all: 'the database, which knows what was confirmed, is away',
+  all: 'the database, which knows what was confirmed, is unreachable',
   confirmed: new Map(),
 };
 

@@ -146,7 +146,7 @@ it('says when a spool would be too large, and still takes the end', async () => 
   const log = { type: 'log', level: 'info', message: 'x'.repeat(100), repository: null } as const;
   await spool.append(log);
   await expect(spool.append({ ...log, message: 'x'.repeat(300) })).rejects.toThrow(
-    'the database was away for too long: what this run records exceeds 300 B',
+    'the database was unreachable for too long: what this run records exceeds 300 B',
   );
   const counters = { successful: 0, failed: 0, skipped: 0 };
   await spool.append({
@@ -173,6 +173,8 @@ it('cannot begin where DATA_DIR/spool is no folder', async () => {
   const { code, stderr } = await team.backUp({ databaseUrl });
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: expect.stringMatching(/^the database is away, and DATA_DIR\/spool cannot be written: /),
+    stderr: expect.stringMatching(
+      /^the database is unreachable, and DATA_DIR\/spool cannot be written: /,
+    ),
   });
 });

@@ -73,7 +73,7 @@ describe('a run while the database is away', () => {
     expect(facts).toMatchObject({
       ...{ results: 1, versions: 1, hasRefs: true, snapshots: 1, state: true },
       lines: expect.stringMatching(
-        /^the database is away: this run is spooled.*; run started: 1 repository; .*archived.*; run completed$/,
+        /^the database is unreachable: this run is spooled.*; run started: 1 repository; .*archived.*; run completed$/,
       ),
     });
     expect(Number(facts?.newest)).toBeLessThan(before);
