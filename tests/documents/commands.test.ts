@@ -28,7 +28,7 @@ const proofs: Record<string, string[]> = {
   ],
   'docs/archives.md': ['refs/heads/', 'VALID_UNCOMPROMISED'],
   'docs/restore-drills.md': ['proven: local/backup-observatory, version 1', '1 proven, 0 failed'],
-  'docs/off-site.md': ['Restored local/backup-observatory, version 1 of', ': all is there'],
+  'docs/off-site.md': ['Restored local/backup-observatory, version 1 of', ': everything is there'],
   'docs/http-api.md': [
     '"full_name":"local/backup-observatory"',
     '"withdrawn":true',

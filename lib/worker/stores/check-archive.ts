@@ -12,32 +12,32 @@ import { openLedger } from '../offsite/ledger.ts';
 import type { CommandStore } from './open-for-command.ts';
 import type { StoreReport } from './store-report.ts';
 
-/** How many objects are read at once. */
+/** How many objects are read concurrently. */
 const AT_ONCE = 4;
 
-/** What was checked. */
+/** Counts of what was checked. */
 export interface CheckCounts {
   archives: number;
   states: number;
   objects: number;
   bytes: number;
-  /** Objects that no state needs, and their size. */
+  /** Objects that no state needs, and their total size. */
   unneeded: number;
   unneededBytes: number;
 }
 
-/** The check of a store. */
+/** Checks the archives of a store. */
 export interface ArchiveCheck {
   counts: CheckCounts;
   run(archive: ListedArchive): Promise<void>;
-  /** After all archives: finds those that this machine has stored and that are gone. */
+  /** To be called after all archives: reports archives that this machine stored and that no longer exist. */
   findLost(): Promise<void>;
 }
 
-/** The SHA-256 that states give of files, by the keys of their objects. */
+/** The SHA-256 of files according to the states, by the keys of their objects. */
 type Contents = Map<string, Set<string>>;
 
-/** Checks one archive after the other. `run` throws StoreFault if the store cannot be used. */
+/** Checks one archive after another. `run` throws StoreFault if the store cannot be used. */
 export function createArchiveCheck(
   { store, reading }: CommandStore,
   isDeep: boolean,
@@ -48,7 +48,7 @@ export function createArchiveCheck(
     ...{ unneeded: 0, unneededBytes: 0 },
   };
   const ledger = openLedger(store.folder);
-  /** The file names of archives that this machine has stored, by their names in keys. */
+  /** The file names of archives that this machine stored, by their names in keys. */
   const stored = loadOnce(async () => {
     const names = new Map<string, string>();
     for await (const { archive, archive_name } of ledger.list()) names.set(archive_name, archive);
@@ -69,7 +69,7 @@ export function createArchiveCheck(
     const isReadable = reading.identities.length > 0 || !states.some((one) => one.isEncrypted);
     if (states.length === 0) {
       report.fault(
-        `archives/${name} has ${counted(objects.size, 'object')} and no state, so that nothing of it can be restored: either its first upload has not ended, and the next run goes on with it, or its states are lost`,
+        `archives/${name} has ${counted(objects.size, 'object')} and no state, so that nothing of it can be restored: either its first upload has not finished, and the next run continues it, or its states were lost`,
       );
       addUnneeded(objects.values());
     }
@@ -79,7 +79,7 @@ export function createArchiveCheck(
     if (isDeep) await readAll(archive, contents);
   }
 
-  /** The oldest states may be pruned, but none in between. */
+  /** The oldest states may have been pruned, but none in between. */
   function findGaps({ states }: ListedArchive): void {
     for (const [index, { number, key }] of states.entries()) {
       const before = states[index - 1]?.number ?? number - 1;
@@ -91,7 +91,7 @@ export function createArchiveCheck(
     }
   }
 
-  /** The last state that this machine has stored may be pruned, but only if a newer one is there. */
+  /** The last state that this machine stored may have been pruned, but only if there is a newer one. */
   async function findOwn({ name, states }: ListedArchive): Promise<void> {
     const archive = (await stored()).get(name);
     const own = archive === undefined ? null : ((await ledger.read(archive))?.state ?? null);
@@ -137,14 +137,14 @@ export function createArchiveCheck(
       for (const size of sizes) await expectSize(objects, key, size);
     }
     if (latest !== null && last !== null) expectNewest(latest, last);
-    // What a state needs that could not be read is not known.
+    // What an unreadable state needs is unknown.
     if (areAllRead) addUnneeded([...objects.values()].filter(({ key }) => !needed.has(key)));
     return contents;
   }
 
   /**
-   * A restore takes the newest state. It is a predecessor of another one only if somebody put it there. That of another
-   * worker, whose versions are its own, may be a little older.
+   * A restore takes the newest state. It can precede another state's version only if somebody put it there; the newest
+   * state of another worker, which has versions of its own, may be a little older.
    */
   function expectNewest(latest: ReadState, last: ReadState): void {
     const version = last.parsedNote.versions.at(-1)?.manifest_sha256;
@@ -156,7 +156,7 @@ export function createArchiveCheck(
     report.fault(`${key} is the newest state, and ${other} has a newer version than it`);
   }
 
-  /** Without an identity: with what this machine knows that it has stored. */
+  /** Without an identity: compares with what this machine stored. */
   async function compareWithLedger({ name, objects, states }: ListedArchive): Promise<void> {
     const archive = (await stored()).get(name);
     const entry = archive === undefined ? null : await ledger.read(archive);
@@ -177,7 +177,7 @@ export function createArchiveCheck(
   ): Promise<void> {
     let found = listed.get(key)?.sizeBytes;
     if (found === undefined) {
-      // It may have come since the listing.
+      // It may have been added since the listing.
       for await (const object of store.objects.list(key)) {
         if (object.key === key) found = object.sizeBytes;
         break;
@@ -200,7 +200,7 @@ export function createArchiveCheck(
     });
   }
 
-  /** `files` are the SHA-256 that states give of what it decrypts to; undefined if it is not decrypted. */
+  /** `files` are the SHA-256 of the decrypted content according to the states; undefined if it is not decrypted. */
   async function expectContent(
     object: StoredObject,
     expected: string,
@@ -238,7 +238,7 @@ export function createArchiveCheck(
   return { counts, run, findLost };
 }
 
-/** Whether a state has a newer version than another one; of the same version, the later state. */
+/** Whether one state has a newer version than another; for the same version, whether it is the later state. */
 function isLater(one: ReadState, other: ReadState): boolean {
   const madeAt = (state: ReadState) => versionsOf(state).at(-1)?.madeAt ?? 0;
   const difference = madeAt(one) - madeAt(other);

@@ -19,7 +19,7 @@ const variables = z.object({
   ...gitHostVariables.pick({ BACKUP_REPO_PATH: true, BACKUP_REPO_LAYOUT: true }).shape,
 });
 
-/** How many foreign keys to name. */
+/** How many foreign keys are named. */
 const MAX_NAMED = 20;
 
 /** Checks stores and returns the exit code: 1 if something is wrong. Throws AppError or ConfigError. */
@@ -30,7 +30,7 @@ export function checkStores(options: WorkerOptions, command: CheckStoreCommand):
     try {
       await checkStore(store, command, report, display);
     } catch (error) {
-      // The layout of earlier releases has nothing to compare with. Whoever names such a store wants to know.
+      // The layout of earlier releases has nothing to compare with, but a user who names such a store wants to know.
       if (!(error instanceof FilesLayout) || command.store !== null) throw error;
       report.say(error.message);
     } finally {
@@ -64,7 +64,7 @@ async function checkStore(
       await check.run(listed.archive);
       const { archives, objects } = check.counts;
       display.footer([`${counted(archives, 'archive')}, ${counted(objects, 'object')} checked`]);
-    } else if (++strange <= MAX_NAMED) report.say(`not of a backup: ${listed.strange}`);
+    } else if (++strange <= MAX_NAMED) report.say(`not part of a backup: ${listed.strange}`);
   }
   if (repository === null) await check.findLost();
   if (check.counts.archives === 0) {
@@ -75,7 +75,7 @@ async function checkStore(
     );
   }
   display.clear();
-  if (strange > MAX_NAMED) report.say(`not of a backup: ${strange} keys in all`);
+  if (strange > MAX_NAMED) report.say(`not part of a backup: ${strange} keys in all`);
   report.say(summarize(check.counts, isDeep, report.faults()));
 }
 
@@ -93,7 +93,9 @@ function summarize(counts: CheckCounts, isDeep: boolean, faults: number): string
     unneeded === 0
       ? ''
       : `; no state needs ${counted(unneeded, 'object')} of ${formatBytes(unneededBytes)}, see \`store prune\``;
-  const whole = isDeep ? 'all is there' : 'all is there by name and size (--deep reads it)';
+  const whole = isDeep
+    ? 'everything is there'
+    : 'everything is there by name and size (--deep reads it)';
   const result = faults === 0 ? whole : counted(faults, 'fault');
   return `${what.join(', ')}, ${stored}${read}: ${result}${spare}`;
 }

@@ -17,7 +17,7 @@ import { createStoreReport, type StoreReport } from './store-report.ts';
 const AT_ONCE = 4;
 
 /**
- * Copies what a store lacks from another one, as it is, and returns the exit code: 1 if something was not copied.
+ * Copies what a store lacks from another one, byte for byte, and returns the exit code: 1 if something was not copied.
  * Throws AppError or ConfigError.
  */
 export async function copyStore(
@@ -37,7 +37,7 @@ export async function copyStore(
     await copy.readme();
     for (const name of names) await copy.archive(name);
     for (const key of (await to.store.objects.commit?.()) ?? []) {
-      report.fault(`${key} was stored by someone else in the meantime, with other content`);
+      report.fault(`${key} was stored by someone else in the meantime, with different content`);
     }
   } catch (error) {
     if (!(error instanceof StoreFault)) throw error;
@@ -48,7 +48,7 @@ export async function copyStore(
   display.clear();
   const { copied, there, bytes } = copy.counts;
   const faults = report.faults();
-  const result = faults === 0 ? 'all of it is there now' : counted(faults, 'fault');
+  const result = faults === 0 ? 'everything is there now' : counted(faults, 'fault');
   report.say(
     `copied ${counted(copied, 'object')} of ${formatBytes(bytes)}, ${there} were there: ${result}`,
   );
@@ -68,9 +68,9 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
   const counts = { copied: 0, there: 0, bytes: 0 };
   const folder = join(to.store.folder, 'copying');
 
-  /** First the objects and then the states that name them, oldest first, so that no state lacks an object. */
+  /** Copies objects before the states that name them, and states oldest first, so that no state lacks an object. */
   async function archive(name: string): Promise<void> {
-    // Listed first: an object that comes later belongs to a later state.
+    // States are listed first: an object that is added later belongs to a later state.
     const states = await list(from, `${keysOf(name)}states/`);
     const objects = await list(from, `${keysOf(name)}objects/`);
     const there = new Map<string, StoredObject>();
@@ -84,7 +84,7 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     for (const state of states) if (!(await copyOne(state, there.get(state.key)))) return;
   }
 
-  /** Whether the object is there now. */
+  /** Whether the target has the object now. */
   async function copyOne(object: StoredObject, there: StoredObject | undefined): Promise<boolean> {
     try {
       if (there !== undefined) await compare(object, there);
@@ -100,7 +100,7 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     }
   }
 
-  /** An object's name tells its content; that of a state does not. */
+  /** An object's name identifies its content; a state's name does not. */
   async function compare({ key, sizeBytes }: StoredObject, there: StoredObject): Promise<void> {
     const isSame =
       there.sizeBytes === sizeBytes &&
@@ -108,7 +108,7 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
         (await hashObject(from.reading, { key, sizeBytes })) ===
           (await hashObject(to.reading, there)));
     if (!isSame) {
-      throw new ObjectFault('damaged', key, 'is there with other content, and is not replaced');
+      throw new ObjectFault('damaged', key, 'is there with different content, and is not replaced');
     }
     counts.there++;
   }
@@ -118,14 +118,14 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     const expected = parsed?.kind === 'object' ? parsed.sha256 : null;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const path = join(folder, createHash('sha256').update(key).digest('hex').slice(0, 32));
-    // A state has no hash to check what an earlier try has left against.
+    // A state has no hash that a partial earlier download could be checked against.
     if (expected === null) await rm(path, { force: true });
     const object = { key, sizeBytes, sha256: expected };
     const sha256 = await fetchObject(from.reading, object, path, () => undefined);
     const isNew = await to.store.objects.create(key, { path, sha256, sizeBytes });
     await rm(path, { force: true });
     if (!isNew && (await hashObject(to.reading, { key, sizeBytes })) !== sha256) {
-      throw new ObjectFault('damaged', key, 'is there with other content, and is not replaced');
+      throw new ObjectFault('damaged', key, 'is there with different content, and is not replaced');
     }
     counts.copied++;
     counts.bytes += sizeBytes;
@@ -137,7 +137,7 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     async readme(): Promise<void> {
       for (const object of await list(from, README_KEY)) {
         if (object.key !== README_KEY) continue;
-        // The README of another release has other words.
+        // The README of another release has a different text.
         if ((await list(to, README_KEY)).some(({ key }) => key === README_KEY)) continue;
         await copyOne(object, undefined);
       }

@@ -36,7 +36,7 @@ const variables = z.object({
   DATA_DIR: databaseVariables.shape.DATA_DIR,
 });
 
-/** Turns the destination into the layout `parts`, and returns the exit code. Throws AppError or ConfigError. */
+/** Migrates the destination to the layout `parts`, and returns the exit code. Throws AppError or ConfigError. */
 export async function migrateStore(
   options: WorkerOptions,
   { isConfirmed }: MigrateStoreCommand,
@@ -91,7 +91,7 @@ async function migrate(
   const onRemark = (text: string) => void io.stderr.write(`${text}\n`);
   const access = openGitAccess(options, onRemark);
   const problem = await access.findPrivacyProblem(address);
-  // What is published there already may stay so.
+  // What is already published there may stay published.
   const beforePush = problem === null ? access.beforePush : async () => undefined;
   const [store] = await openStores([address], {
     ...{ folder: join(dataFolder, 'stores'), bytesPerSecond: null, clock, signal, onRemark },
@@ -134,9 +134,9 @@ async function migrate(
       const end = storing.status === 'waiting' ? await storing.settled : storing;
       if (end.status === 'failed') report.fault(`${archive.name}: ${end.reason}`);
     }
-    // Nothing waited, so that nothing was committed.
+    // Nothing was waiting, so nothing was committed.
     if (report.faults() === 0) await repository.commit();
-    for (const path of left) report.fault(`${path} is not of an archive that was pushed`);
+    for (const path of left) report.fault(`${path} does not belong to an archive that was pushed`);
     const what = `${counted(good.length, 'archive')} of ${sent.length} in parts`;
     report.say(
       left.length === 0

@@ -6,14 +6,14 @@ import { parsePart } from '../../stores/git/parts.ts';
 import { archiveNameOf, type Naming, parseKey } from '../../stores/layout.ts';
 import { bundlesOf, findBadFile, type KeptArchive, readArchiveRecord } from '../archive/archive.ts';
 
-/** An archive of this machine whose files are those that were recorded. */
+/** A local archive whose files are those that were recorded. */
 export interface MigratedArchive {
   /** `owner/name`, in lower case. */
   name: string;
   kept: KeptArchive;
 }
 
-/** Reads every archive of a folder, and says what is wrong with those that are left out. */
+/** Reads every archive of a folder, and describes the fault of each one that is skipped. */
 export async function readArchives(
   folder: string,
   signal: AbortSignal,
@@ -26,7 +26,7 @@ export async function readArchives(
     const key = note.slice(0, -'.json'.length);
     const record = await readArchiveRecord(folder, key);
     if (record === null) {
-      faults.push(`${key} is not as its note says: back it up first`);
+      faults.push(`${key} does not match its note: back it up first`);
       continue;
     }
     const fault = await findFault(folder, { key, record });
@@ -46,7 +46,7 @@ async function findFault(folder: string, archive: KeptArchive): Promise<string |
   return bad && `${bad.name} is ${bad.isMissing ? 'missing' : 'damaged'}: not pushed`;
 }
 
-/** Whether the destination has the bundles of an archive at its root already, just as they are. */
+/** Whether the destination already has exactly these bundles of an archive at its root. */
 export function isPublished(
   { kept: { key, record } }: MigratedArchive,
   files: ReadonlyMap<string, string>,
@@ -58,7 +58,7 @@ export function isPublished(
   );
 }
 
-/** The files at the root whose archives are not in parts. `sent` are the file names of archives that will be. */
+/** The files at the root whose archives are not in parts. `sent` lists the file names of archives that will be. */
 export function findUncovered(
   roots: readonly string[],
   sent: ReadonlySet<string>,

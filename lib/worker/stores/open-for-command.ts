@@ -29,13 +29,13 @@ export interface CommandStore {
   reading: StateReading;
   /** The names in keys of a repository's archives. Throws NOT_FOUND. */
   namesOf(repository: string): Promise<string[]>;
-  /** What there is of a repository, or of all for null. Throws NOT_FOUND. */
+  /** The contents for a repository, or for all if null. Throws NOT_FOUND. */
   list(repository: string | null): ReturnType<typeof listContents>;
 }
 
 /**
- * Works on each of some stores, null for those of BACKUP_STORES, and returns the exit code: 1 if something is wrong.
- * Throws AppError or ConfigError.
+ * Works on each of the given stores (null for those of BACKUP_STORES), and returns the exit code: 1 if something is
+ * wrong. Throws AppError or ConfigError.
  */
 export async function withEachStore(
   options: WorkerOptions,
@@ -51,7 +51,7 @@ export async function withEachStore(
     } catch (error) {
       const isMissing = error instanceof AppError && error.code === 'NOT_FOUND';
       if (!isMissing && !(error instanceof StoreFault)) throw error;
-      // The other stores are still worked on.
+      // Continue with the other stores.
       report.fault(error.message);
     } finally {
       await store.store.objects.close?.();

@@ -12,8 +12,8 @@ import type { StoreReport } from './store-report.ts';
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Removes old states and the objects that only they use, or says what it would remove. Returns the exit code: 1 if
- * an archive was left alone because something is wrong with it. Throws AppError or ConfigError.
+ * Removes old states and the objects that only they use, or prints what it would remove. Returns the exit code: 1 if an
+ * archive was skipped because something is wrong with it. Throws AppError or ConfigError.
  */
 export function pruneStores(options: WorkerOptions, command: PruneStoreCommand): Promise<number> {
   const { store: given, identityFile } = command;
@@ -51,7 +51,7 @@ interface Plan {
   objects: StoredObject[];
 }
 
-/** What can be removed of an archive; null if nothing, or if something is wrong with it. */
+/** What can be removed from an archive; null if nothing, or if something is wrong with it. */
 async function planPruning(
   { reading }: CommandStore,
   { name, objects, states }: ListedArchive,
@@ -59,11 +59,11 @@ async function planPruning(
   report: StoreReport,
 ): Promise<Plan | null> {
   const newest = states.at(-1);
-  // An upload that has not ended.
+  // An upload that has not finished.
   if (newest === undefined) return null;
   const contents = new Map<string, { at: number; keys: string[] }>();
   let newestFiles: StateFile[] = [];
-  // Each key once in memory, however many states name it.
+  // Holds each key in memory once, however many states name it.
   const known = new Map<string, string>();
   const faults: ObjectFault[] = [];
   await readStates(reading, states, {
@@ -77,17 +77,17 @@ async function planPruning(
   });
   const [fault] = faults;
   if (fault !== undefined) {
-    report.fault(`nothing is removed of archives/${name}: ${fault.message}`);
+    report.fault(`nothing is removed from archives/${name}: ${fault.message}`);
     return null;
   }
   for (const { key, stored_bytes } of newestFiles) {
     if (objects.get(key)?.sizeBytes === stored_bytes) continue;
     report.fault(
-      `nothing is removed of archives/${name}: ${key}, which its newest state needs, is missing or has another size`,
+      `nothing is removed from archives/${name}: ${key}, which its newest state needs, is missing or has another size`,
     );
     return null;
   }
-  // From the oldest on, so that there is no gap.
+  // Removes from the oldest state on, so that there are no gaps.
   const firstKept = states.findIndex(
     ({ key, storedMs }) =>
       key === newest.key || storedMs >= before || (contents.get(key)?.at ?? before) >= before,
@@ -95,7 +95,7 @@ async function planPruning(
   const kept = states.slice(firstKept);
   const needed = new Set(kept.flatMap(({ key }) => contents.get(key)?.keys ?? []));
   const unneeded = [...objects.values()].filter(
-    // A younger one may be of an upload that has not ended.
+    // A younger object may belong to an unfinished upload.
     ({ key, storedMs }) => !needed.has(key) && storedMs < before,
   );
   const plan = { states: states.slice(0, firstKept), objects: unneeded };
@@ -112,16 +112,16 @@ async function remove(
   const { objects } = store;
   const newest = states.at(-1)?.key ?? '';
   for await (const { key } of objects.list(newest.slice(0, newest.lastIndexOf('/') + 1), newest)) {
-    report.say(`archives/${name} is left for the next time: ${key} has just come`);
+    report.say(`archives/${name} is left for the next time: ${key} was just added`);
     return false;
   }
-  // States first: one that is there has all its objects.
+  // States come first: an existing state always has all its objects.
   for (const { key } of [...plan.states, ...plan.objects]) {
     try {
       await objects.remove(key);
     } catch (error) {
       if (!(error instanceof StoreFault && error.kind === 'denied')) throw error;
-      const reason = `${error.message}; pruning needs credentials that may delete (s3:DeleteObject)`;
+      const reason = `${error.message}; pruning needs credentials that allow deletion (s3:DeleteObject)`;
       throw new StoreFault('denied', reason, { cause: error });
     }
   }

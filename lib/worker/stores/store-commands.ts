@@ -6,19 +6,19 @@ import {
   StoreAddressError,
 } from '../../config/stores/store-address.ts';
 
-/** Which stores, which repository, and who can read them. */
+/** The stores, the repository, and the identities that can read them. */
 interface Common {
   /** Null for all of BACKUP_STORES. */
   store: StoreAddress | null;
   /** Null for all. */
   repository: string | null;
-  /** As it was given; null for none. */
+  /** As given; null for none. */
   identityFile: string | null;
 }
 
 export interface CheckStoreCommand extends Common {
   name: 'store-check';
-  /** Read every object. */
+  /** Whether to read every object. */
   isDeep: boolean;
 }
 
@@ -31,14 +31,14 @@ export interface CopyStoreCommand extends Omit<Common, 'store'> {
 export interface PruneStoreCommand extends Common {
   name: 'store-prune';
   olderThanDays: number;
-  /** Only say what would be removed. */
+  /** Whether only to print what would be removed. */
   isDryRun: boolean;
 }
 
-/** Turns the destination from the layout `files` into `parts`. */
+/** Migrates the destination from the layout `files` to `parts`. */
 export interface MigrateStoreCommand {
   name: 'store-migrate';
-  /** Without a question. */
+  /** Whether to skip the question. */
   isConfirmed: boolean;
 }
 
@@ -58,12 +58,12 @@ const storeText =
   'such as s3://bucket/prefix, file:///mnt/nas or git+https://host/owner/name.git; default: each of BACKUP_STORES';
 const identityText = 'the file of the age identity that decrypts the store';
 
-/** Adds the commands that look after stores. None needs a database. */
+/** Adds the commands that maintain stores. None of them needs a database. */
 export function addStoreCommands(program: Command, found: (command: StoreCommand) => void): void {
   const store = program
     .command('store')
     .summary('check, copy and prune stores')
-    .description('Looks after the stores in which archives are kept away from this machine.');
+    .description('Maintains the stores that keep archives away from this machine.');
   store
     .command('check')
     .summary('check that everything is there')
@@ -74,13 +74,16 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
     .option('--repo <name>', 'only this repository, as owner/name')
     .option(
       '--deep',
-      'download every object and check its SHA-256; with --identity, that of what it decrypts to, too',
+      'download every object and check its SHA-256; with --identity, also that of its decrypted content',
     )
     .option(
       '--identity <file>',
       `${identityText}; without it, an encrypted store is compared with what this machine has stored`,
     )
-    .addHelpText('after', '\nExit codes: 0 all is there; 1 something is wrong; 2 wrong usage.')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 everything is there; 1 something is wrong; 2 wrong usage.',
+    )
     .action((options: CommonOptions & { deep?: true }) =>
       found({ name: 'store-check', ...common(options), isDeep: options.deep === true }),
     );
@@ -88,13 +91,13 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
     .command('copy')
     .summary('copy a store to another one')
     .description(
-      'Copies what another store lacks, encrypted or not, as it is. Replaces nothing, and goes on after an interruption.',
+      'Copies what another store lacks, byte for byte, encrypted or not. Replaces nothing, and resumes after an interruption.',
     )
     .argument('<from>', 'such as s3://bucket/prefix', parseStore)
     .argument('<to>', 'such as file:///mnt/nas', parseStore)
     .option('--repo <name>', 'only this repository, as owner/name')
     .option('--identity <file>', `${identityText}; only to find --repo in it`)
-    .addHelpText('after', '\nExit codes: 0 all is there; 1 something is not; 2 wrong usage.')
+    .addHelpText('after', '\nExit codes: 0 everything is there; 1 something is not; 2 wrong usage.')
     .action((from: StoreAddress, to: StoreAddress, options: CommonOptions) => {
       const { repository, identityFile } = common(options);
       found({ name: 'store-copy', from, to, repository, identityFile });
@@ -103,17 +106,17 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
     .command('prune')
     .summary('remove what only old states need')
     .description(
-      'Removes old states of archives, and the objects that no other state needs. The newest state of each archive stays, with all its versions. Needs credentials that may delete.',
+      'Removes old states of archives, and the objects that no other state needs. The newest state of each archive stays, with all its versions. Needs credentials that allow deletion.',
     )
     .addOption(storeOption())
     .option('--repo <name>', 'only this repository, as owner/name')
     .option('--identity <file>', identityText)
     .addOption(
-      new Option('--older-than <days>', 'what was stored more than so many days ago')
+      new Option('--older-than <days>', 'what was stored more than this many days ago')
         .argParser(parseDays)
         .makeOptionMandatory(),
     )
-    .option('--dry-run', 'only say what would be removed (the default)')
+    .option('--dry-run', 'only print what would be removed (the default)')
     .addOption(new Option('--yes', 'remove it').conflicts('dryRun'))
     .addHelpText('after', '\nExit codes: 0 done; 1 something was left alone; 2 wrong usage.')
     .action((options: CommonOptions & { olderThan: number; yes?: true }) =>
@@ -126,11 +129,11 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
     );
   store
     .command('migrate')
-    .summary('turn the git destination into the layout parts')
+    .summary('migrate the git destination to the layout parts')
     .description(
-      'Checks every archive of this machine and pushes it to BACKUP_REPO_PATH in the layout `parts`. The files at the root are removed in the same commit if each of them has been pushed so; else they are named and kept. May be repeated.',
+      'Checks every archive of this machine and pushes it to BACKUP_REPO_PATH in the layout `parts`. The same commit removes the files at the root if all of them were pushed in parts; otherwise they are named and kept. Can be repeated.',
     )
-    .option('--yes', 'without a question', false)
+    .option('--yes', 'without asking', false)
     .addHelpText(
       'after',
       '\nExit codes: 0 done; 1 something is left; 2 wrong usage; 75 another run is active.',

@@ -1,16 +1,16 @@
 import { cleanText } from '../../text/clean-text.ts';
 import type { OutputStream } from '../display.ts';
 
-/** What a command finds in a store, a line each. */
+/** Prints what a command finds in a store, one line each. */
 export interface StoreReport {
-  /** Something is wrong. */
+  /** Reports that something is wrong. */
   fault(text: string): void;
-  /** Something to know. */
+  /** Reports information. */
   say(text: string): void;
   faults(): number;
 }
 
-/** Names the store in each line. Foreign text is made safe for a terminal. */
+/** Prefixes each line with the store's address. Untrusted text is made safe for a terminal. */
 export function createStoreReport(stdout: OutputStream, address: string): StoreReport {
   let faults = 0;
   const say = (text: string) => void stdout.write(`${address}: ${cleanText(text)}\n`);

@@ -238,7 +238,10 @@ describe.runIf(process.platform === 'linux')('a killed worker', () => {
     expect(await run()).toMatchObject({ code: 0, stdout: expect.stringContaining('2 backed up') });
     expect(await ledger()).toEqual(['team__a', 'team__b']);
     const check = await run(['store', 'check', '--deep', '--store', `git+${target}`]);
-    expect(check).toMatchObject({ code: 0, stdout: expect.stringContaining('all is there') });
+    expect(check).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('everything is there'),
+    });
     const scratch = await readdir(`${bench.archives}-data/stores`, { recursive: true });
     expect(scratch.filter((name) => name.includes('.scratch-'))).toEqual([]);
   });

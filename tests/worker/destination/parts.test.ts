@@ -189,7 +189,10 @@ it('nothing is lost when two workers push at the same time, even the same archiv
   // Each worker made its own archive, and both are kept.
   expect(states).toHaveLength(6);
   const { code, stdout } = await run(['store', 'check', '--deep', '--store', address()]);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('all is there') });
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining('everything is there'),
+  });
 });
 
 describe('the layout', () => {
@@ -352,7 +355,9 @@ describe('store migrate', () => {
     await run(['run'], files);
     const { code, stdout } = await migrate('--yes');
     expect(code).toBe(1);
-    expect(stdout).toContain('fault: team__lost.bundle is not of an archive that was pushed');
+    expect(stdout).toContain(
+      'fault: team__lost.bundle does not belong to an archive that was pushed',
+    );
     const found = await paths();
     expect(found).toEqual(expect.arrayContaining(['team__a.bundle', 'team__lost.bundle']));
     expect(found.some((path) => path.startsWith('archives/team__a/states/'))).toBe(true);

@@ -48,13 +48,13 @@ describe.each(storeKinds)('%s', (_, kind) => {
     const { code, stdout } = await check();
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /: 1 archive, 2 states, 4 objects of [\d.]+ KiB: all is there by name and size \(--deep reads it\)\n$/,
+      /: 1 archive, 2 states, 4 objects of [\d.]+ KiB: everything is there by name and size \(--deep reads it\)\n$/,
     );
     world.server.takeRequests();
     const deep = await check('--deep', '--repo', 'Local/App');
     expect(deep.code).toBe(0);
     expect(deep.stdout).toContain('4 objects of ');
-    expect(deep.stdout).toContain(', each of them read: all is there\n');
+    expect(deep.stdout).toContain(', each of them read: everything is there\n');
     if (kind.place === 'bucket') {
       const read = world.server.takeRequests().filter(({ method }) => method === 'GET');
       const objects = new Set(
@@ -183,7 +183,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     const stateless = await check();
     expect(stateless.code).toBe(1);
     expect(stateless.stdout).toMatch(
-      /fault: archives\/\w+ has 4 objects and no state, .* either its first upload has not ended, .* or its states are lost\n/,
+      /fault: archives\/\w+ has 4 objects and no state, .* either its first upload has not finished, .* or its states were lost\n/,
     );
     for (const { key } of await keys('object')) await world.lose(key);
     const empty = await check();
@@ -200,7 +200,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(first.code).toBe(0);
     // Objects, states and the README.
     expect(first.stdout).toMatch(
-      /: copied 7 objects of \S+ KiB, 0 were there: all of it is there now\n$/,
+      /: copied 7 objects of \S+ KiB, 0 were there: everything is there now\n$/,
     );
     expect((await copy()).stdout).toMatch(/: copied 0 objects of 0 B, 6 were there/);
     await world.app.commit({ 'c.txt': 'more still' });
@@ -249,7 +249,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(done.stdout).toMatch(/: 1 state and \d objects? of \S+ KiB removed\n$/);
     expect((await keys('state')).map(({ parsed }) => parsed)).toMatchObject([{ number: 2 }]);
     const { code, stdout } = await check('--deep');
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/all is there\n$/)]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/everything is there\n$/)]);
     expect((await prune('--older-than', '30', '--yes')).stdout).toContain('nothing to remove');
     await world.call([
       ...['restore', '--from', world.address, ...world.withIdentity, 'local/app'],
@@ -275,7 +275,10 @@ describe.each(storeKinds)('%s', (_, kind) => {
     const [, newest] = await keys('state');
     await writeFile(newest?.path ?? '', 'damaged');
     const { code, stdout } = await prune('--older-than', '30', '--yes');
-    expect([code, stdout]).toEqual([1, expect.stringContaining('nothing is removed of archives/')]);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('nothing is removed from archives/'),
+    ]);
     expect(await keys('object')).toEqual(before);
   });
 });
@@ -290,7 +293,10 @@ describe('an encrypted store without its identity', () => {
         env: { BACKUP_STORES: world.address, DATA_DIR: `${world.archives}-data` },
       });
     const good = await here();
-    expect([good.code, good.stdout]).toEqual([0, expect.stringMatching(/all is there by name/)]);
+    expect([good.code, good.stdout]).toEqual([
+      0,
+      expect.stringMatching(/everything is there by name/),
+    ]);
     const [lost] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     await world.lose(lost?.key ?? '');
     const bad = await here();
@@ -311,7 +317,10 @@ describe('an encrypted store without its identity', () => {
     const before = await world.objects();
     const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
     const { code, stdout } = await world.call(args, { clock: inDays(40) });
-    expect([code, stdout]).toEqual([1, expect.stringContaining('nothing is removed of archives/')]);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('nothing is removed from archives/'),
+    ]);
     expect(await world.objects()).toEqual(before);
   });
 });
@@ -338,7 +347,7 @@ describe('a bucket that is written to', () => {
     });
     const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
     const { code, stdout } = await world.call(args, { clock: inDays(40) });
-    expect([code, stdout]).toEqual([0, expect.stringContaining('00000003.json has just come\n')]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('00000003.json was just added\n')]);
     expect(stdout).toContain('nothing to remove');
     expect((await world.objects()).length).toBe(before.length + 1);
   });
@@ -355,7 +364,7 @@ describe('a folder', () => {
     await writeFile(join(root, `archives/local__app/objects/${sha256}`), 'left over');
     const { code, stdout } = await world.call(['store', 'check', '--store', world.address]);
     expect(code).toBe(0);
-    expect(stdout).toContain('not of a backup: holiday.jpg\n');
+    expect(stdout).toContain('not part of a backup: holiday.jpg\n');
     expect(stdout).toContain(
       '--deep reads it); no state needs 1 object of 9 B, see `store prune`\n',
     );
@@ -365,7 +374,7 @@ describe('a folder', () => {
     expect(pruned.stdout).toContain('0 states and 1 object of 9 B removed');
     const after = await world.call(['store', 'check', '--store', world.address]);
     expect(after.stdout).toContain('holiday.jpg');
-    expect(after.stdout).toMatch(/all is there by name and size \(--deep reads it\)\n$/);
+    expect(after.stdout).toMatch(/everything is there by name and size \(--deep reads it\)\n$/);
   });
 
   it('prune removes nothing where an object of the newest state is missing', async () => {
@@ -392,7 +401,7 @@ describe('a folder', () => {
     const { code, stdout } = await world.call(['store', 'copy', world.address, world.other]);
     expect([code, stdout]).toEqual([
       1,
-      expect.stringContaining('00000001.json is there with other content, and is not replaced'),
+      expect.stringContaining('00000001.json is there with different content, and is not replaced'),
     ]);
   });
 

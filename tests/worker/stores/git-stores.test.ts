@@ -34,18 +34,18 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     const first = await copy(world.address, address);
     expect([first.code, first.stdout]).toEqual([
       0,
-      expect.stringMatching(/all of it is there now\n$/),
+      expect.stringMatching(/everything is there now\n$/),
     ]);
     const commits = await git(target, 'rev-list', '--count', 'main');
     expect((await copy(world.address, address)).stdout).toMatch(/: copied 0 objects of 0 B, /);
     expect(await git(target, 'rev-list', '--count', 'main')).toBe(commits);
-    expect((await check(address)).stdout).toMatch(/all is there/);
+    expect((await check(address)).stdout).toMatch(/everything is there/);
     const back = await copy(address, world.other);
     expect([back.code, back.stdout]).toEqual([
       0,
-      expect.stringMatching(/all of it is there now\n$/),
+      expect.stringMatching(/everything is there now\n$/),
     ]);
-    expect((await check(world.other)).stdout).toMatch(/all is there/);
+    expect((await check(world.other)).stdout).toMatch(/everything is there/);
     const refs = await refsOf(world.app.path);
     expect(await restored(address, 'from-git')).toEqual(refs);
     expect(await restored(world.other, 'from-folder')).toEqual(refs);
@@ -106,7 +106,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
       expect.stringMatching(/: 1 state and \d objects? of \S+ KiB removed\n$/),
     ]);
     expect(await states()).toBe(1);
-    expect((await check(address)).stdout).toMatch(/all is there/);
+    expect((await check(address)).stdout).toMatch(/everything is there/);
     expect((await world.call([...args, '--yes'], { clock })).stdout).toContain('nothing to remove');
     expect(await restored(address, 'x')).toEqual(await refsOf(world.app.path));
   });
