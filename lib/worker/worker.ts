@@ -46,7 +46,7 @@ import { RunStopped } from './stop.ts';
 import { createBoard } from './watching/board.ts';
 import { createDeadMansSwitch, type DeadMansSwitch } from './watching/dead-mans-switch.ts';
 import { createJsonLines, summaryOf } from './watching/json-lines.ts';
-import { tellAll } from './watching/run-events.ts';
+import { notifyAll } from './watching/run-events.ts';
 
 const runVariables = z.object({
   ...contextVariables,
@@ -225,7 +225,7 @@ async function runOnce(
   const { display, clock } = deps;
   deps.signal.throwIfAborted();
   const shown = isJson ? createJsonLines(stdout, clock) : createBoard(display, clock);
-  const events = tellAll([shown, heartbeat.watch()]);
+  const events = notifyAll([shown, heartbeat.watch()]);
   const perform = isShared ? performSharedRun : performRun;
   let report: RunReport;
   try {

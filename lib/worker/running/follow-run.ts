@@ -3,7 +3,7 @@ import { startHeartbeat } from '../lease/heartbeat.ts';
 import type { RunStore } from '../spool/run-store.ts';
 import { RunStopped } from '../stop.ts';
 import { createProgressWriter } from '../watching/progress-writer.ts';
-import { type RunEvents, tellAll } from '../watching/run-events.ts';
+import { notifyAll, type RunEvents } from '../watching/run-events.ts';
 import type { RunDeps } from './run-deps.ts';
 
 /** Keeps the record of a run up to date. */
@@ -29,7 +29,7 @@ export async function followRun(
     // The heartbeat detects a database that stays unreachable.
     onError: (error) => log.debug('the progress of a run could not be stored', { error }),
   });
-  const events = tellAll([watchers, progress]);
+  const events = notifyAll([watchers, progress]);
   const store = await openStore(events);
   const journal = openJournal({ store, clock, events });
   const heartbeat = startHeartbeat({

@@ -11,7 +11,7 @@ import { isRewritten, type Overwritten } from './overwritten.ts';
 const BRANCHES = 'refs/heads/';
 const TAGS = 'refs/tags/';
 const SHORT_ID = 12;
-/** Fewer refs come and go every day. */
+/** Below this number, refs come and go every day. */
 const FEW_REFS = 4;
 
 /** The refs of a version, and the branch of its HEAD. */
@@ -20,15 +20,18 @@ interface Snapshot {
   headBranch: string | null;
 }
 
-/** What a person should look at, and the worst of it in words for the archive's note; null if there is nothing. */
+/**
+ * The anomalies that a person should review, and the worst of them in words for the archive's note; null if there are
+ * none.
+ */
 interface RefAnomalies {
   anomalies: NewAnomaly[];
   warning: string | null;
 }
 
 /**
- * Compares the refs of a version with those that the source has now. A branch that was deleted or moved while the
- * source still reaches what it had, as after a merge, is ordinary. Throws GitError.
+ * Compares the refs of a version with the source's current refs. A branch that was deleted or moved while the source
+ * still reaches its commits, as after a merge, is ordinary. Throws GitError.
  */
 export async function findRefAnomalies(
   git: Git,
@@ -71,7 +74,7 @@ export function shrunkAnomaly({ what, before, after }: Shrunk): NewAnomaly {
   return newAnomaly('shrunk', [[what, `${before}`, `${after}`]]);
 }
 
-/** For a person, such as `2 branches were deleted, with what no other has: topic, …`. */
+/** Describes an anomaly for a person, such as `2 branches were deleted, with what no other has: topic, …`. */
 function describe({ kind, changeCount, before, after }: NewAnomaly): string {
   const names = Object.keys(before).map((name) => name.replace(/^refs\/(?:heads|tags)\//, ''));
   const listed = cleanText(`${names[0]}${changeCount > 1 ? ', …' : ''}`, 300);
@@ -96,8 +99,8 @@ function describe({ kind, changeCount, before, after }: NewAnomaly): string {
 }
 
 /**
- * What happened to the default branch that a person should look at, with before and after; null if nothing. Throws
- * GitError.
+ * Describes a change of the default branch that a person should review, with its values before and after; null if there
+ * is none. Throws GitError.
  */
 async function warnOfMain(
   git: Git,
@@ -119,12 +122,12 @@ async function warnOfMain(
   return null;
 }
 
-/** Whether enough refs are gone that a person should look. */
+/** Whether so many refs are gone that a person should review it. */
 function areMostGone(had: number, has: number): boolean {
   return had >= FEW_REFS && has * 2 < had;
 }
 
-/** What shrank to half or less. */
+/** A figure that shrank to half or less. */
 interface Shrunk {
   text: string;
   what: string;
@@ -132,7 +135,10 @@ interface Shrunk {
   after: number;
 }
 
-/** Compares what a repository holds; null if that is ordinary. Figures that were not counted are not compared. */
+/**
+ * Compares the contents of a repository before and now; null if the difference is ordinary. Uncounted figures are not
+ * compared.
+ */
 export function warnOfSize(before: RepositoryFigures, now: RepositoryFigures): Shrunk | null {
   const isCounted = (what: 'commits' | 'files') =>
     !before.uncounted.includes(what) && !now.uncounted.includes(what);

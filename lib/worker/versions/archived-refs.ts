@@ -8,15 +8,15 @@ import { addBundle, hasObjects, type Mirror, readHeader } from '../mirror/mirror
 import { setKeptRefs } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 
-/** The refs of an archive, by the header of its last file. */
+/** The refs of an archive, according to the header of its last file. */
 export interface ArchivedRefs {
-  /** Those of the newest version, by their names at the source, with HEAD. */
+  /** Refs of the newest version, by their names at the source, including HEAD. */
   refs: Refs;
-  /** Those that keep what the source has overwritten or deleted, by their names in the archive. */
+  /** Refs that keep what the source has overwritten or deleted, by their names in the archive. */
   kept: Refs;
 }
 
-/** An archive that cannot be continued because a file of it is missing or damaged. */
+/** An archive that cannot be appended to because one of its files is missing or damaged. */
 export class DamagedArchive extends Error {
   override readonly name = 'DamagedArchive';
 }
@@ -49,8 +49,8 @@ async function readHeaderOf(folder: string, name: string) {
 }
 
 /**
- * Makes sure that the mirror has everything that the archive has, and the same kept refs. Reads the archive
- * only if something is missing. Throws DamagedArchive.
+ * Ensures that the mirror has everything in the archive, and the same kept refs. Reads the archive only if something is
+ * missing. Throws DamagedArchive.
  */
 export async function bringArchive(
   git: Git,

@@ -14,7 +14,7 @@ import { listManifests } from './manifests.ts';
 import type { VersionFacts } from './version-facts.ts';
 import { timeOfNext } from './version-time.ts';
 
-/** What the writing of a version needs to know of its run. */
+/** What writing a version needs from its run. */
 export type VersionOptions = Pick<
   RepositoryBackup,
   | 'git'
@@ -27,24 +27,24 @@ export type VersionOptions = Pick<
   | 'packTimeoutMs'
 >;
 
-/** What a version is made of. */
+/** The contents of a version. */
 export interface VersionContents extends BundleContents {
   place: Place;
   mirror: Mirror;
-  /** The archive before, and its refs. */
+  /** The previous archive, and its refs. */
   before: ArchiveState;
   archived: ArchivedRefs;
-  /** The versions that the archive has. */
+  /** The versions in the archive. */
   versions: readonly VersionEntry[];
-  /** Whether the files of the archive can be continued by an increment. */
+  /** Whether an increment can be appended to the archive's files. */
   isUsable: boolean;
-  /** Whether to write the files again without a new version. */
+  /** Whether to rewrite the files without a new version. */
   isSame: boolean;
   warning: string | null;
   anomalies: readonly NewAnomaly[];
 }
 
-/** The versions of an archive. The only one of an archive of an earlier release gets its manifest now. */
+/** The versions of an archive. The only version of an archive from an earlier release gets its manifest now. */
 export async function nameVersions(
   source: Source,
   place: Place,
@@ -71,7 +71,7 @@ export async function nameVersions(
   return [describeVersion(manifest, text, null)];
 }
 
-/** Numbers are not used again, not even those of versions that a lost or damaged archive took along. */
+/** Numbers are never reused, not even those of versions lost with a missing or damaged archive. */
 async function nextVersion(
   { folder, key }: Place,
   versions: readonly VersionEntry[],
@@ -81,7 +81,7 @@ async function nextVersion(
   return Math.max(newestRecorded, versions.at(-1)?.version ?? 0, newestThere) + 1;
 }
 
-/** The files of an archive, as a manifest lists them. */
+/** The files of an archive, as listed in a manifest. */
 export function listFiles({ files }: ArchiveState): VersionManifest['files'] {
   return files.map(({ name, sha256, sizeBytes }) => ({ name, sha256, size_bytes: sizeBytes }));
 }
@@ -106,7 +106,7 @@ export async function describeManifest(
   };
 }
 
-/** A version as the note lists it, held by the full bundle alone. */
+/** A version as listed in the note, contained in the full bundle alone. */
 export function describeVersion(
   { version, at, run_id, refs }: VersionManifest,
   text: string,
@@ -116,7 +116,7 @@ export function describeVersion(
   return { version, at, run_id, manifest_sha256: hashText(text), files: 1, ref_count, warning };
 }
 
-/** What is recorded about a new version. */
+/** The facts to record about a new version. */
 export function describeFacts(
   { archived, refs, headBranch, place, versions, anomalies }: VersionContents,
   record: ArchiveRecord,

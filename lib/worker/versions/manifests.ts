@@ -11,14 +11,14 @@ import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { ArchiveState } from '../archive/archive.ts';
 
-/** The numbers of all versions that have a manifest, in order. */
+/** The numbers of all versions that have a manifest, in ascending order. */
 export async function listManifests(folder: string, key: string): Promise<number[]> {
   const names = (await nullIfMissing(readdir(join(folder, manifestFolder(key))))) ?? [];
   const numbers = names.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []);
   return numbers.map(Number).sort((one, other) => one - other);
 }
 
-/** Reads the manifest of a version; null if it is missing or not the one that the note records. */
+/** Reads the manifest of a version; null if it is missing or differs from the one that the note records. */
 export async function readManifest(
   folder: string,
   key: string,
@@ -29,17 +29,17 @@ export async function readManifest(
   return text === null || hashText(text) !== manifest_sha256 ? null : parseManifest(text);
 }
 
-/** What was recorded about an archive whose note or full bundle is missing. */
+/** The recorded versions of an archive whose note or full bundle is missing. */
 export interface RecordedVersions {
   versions: readonly VersionEntry[];
-  /** Names of the files that the newest version needed when it was made. */
+  /** Names of the files that the newest version needed when it was written. */
   files: readonly string[];
 }
 
-/** Holds back the pruning of all that is older: whether a version warned of something was in the note alone. */
+/** Holds back the pruning of everything older: only the note recorded whether a version had a warning. */
 const NOTE_WAS_LOST = 'the note of the archive was lost, with what it warned of';
 
-/** The versions by the manifests of an archive, for one whose note is missing or not valid. */
+/** Reconstructs the versions from the manifests of an archive whose note is missing or not valid. */
 export async function readRecordedVersions(
   folder: string,
   key: string,

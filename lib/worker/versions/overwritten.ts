@@ -14,7 +14,7 @@ export interface Overwritten {
   deleted: string[];
 }
 
-/** Compares the refs of a version with those that the mirror has fetched now. Throws GitError. */
+/** Compares the refs of a version with those just fetched into the mirror. Throws GitError. */
 export async function findOverwritten(
   git: Git,
   mirror: Mirror,
@@ -28,12 +28,12 @@ export async function findOverwritten(
   const commits = await findCommits(git, mirror, ids);
   const unreached = await findUnreached(git, mirror, commits);
   const current = new Set(now.values());
-  // A tag's own object is not part of any history.
+  // A tag object is not part of any history.
   const isLost = (id: string) => !current.has(id) && (!commits.has(id) || unreached.has(id));
   return { lost: new Map(moved.filter(([, id]) => isLost(id))), deleted };
 }
 
-/** Whether a commit is no longer part of the history of another. Throws GitError. */
+/** Whether a commit is no longer in the history of another one. Throws GitError. */
 export async function isRewritten(
   git: Git,
   { gitDir }: Mirror,
@@ -44,7 +44,7 @@ export async function isRewritten(
   return (await git.read(args, { timeoutMs: WALK_TIMEOUT_MS })) !== '';
 }
 
-/** The refs that keep what a version had, by their names in the archive. */
+/** The refs that keep what a version lost, by their names in the archive. */
 export function keepLost(version: number, lost: Refs): Map<string, string> {
   return new Map([...lost].map(([name, id]) => [keptName(version, name), id]));
 }
@@ -65,7 +65,7 @@ async function findCommits(git: Git, { gitDir }: Mirror, ids: readonly string[])
   return commits;
 }
 
-/** Those commits that no ref of the source reaches. */
+/** The commits that no ref of the source reaches. */
 async function findUnreached(git: Git, { gitDir }: Mirror, commits: ReadonlySet<string>) {
   const unreached = new Set<string>();
   if (commits.size === 0) return unreached;

@@ -14,7 +14,7 @@ import { findOverwritten } from './overwritten.ts';
 import { selectPruned } from './retention.ts';
 import { describeFuture } from './version-time.ts';
 
-/** An archive whose files are in place, and the mirror that has all of it. */
+/** An archive whose files are in place, and a mirror that contains all of it. */
 interface MirroredArchive {
   mirror: Mirror;
   place: Place;
@@ -25,7 +25,7 @@ interface MirroredArchive {
 
 type PruneOptions = Pick<RepositoryBackup, 'git' | 'retention' | 'now' | 'checkClock' | 'hold'>;
 
-/** The versions that were pruned, and the note without them. */
+/** The pruned versions, and the note without them. */
 export interface Pruned {
   record: ArchiveRecord;
   versions: VersionEntry[];
@@ -33,8 +33,8 @@ export interface Pruned {
 
 /**
  * Removes the versions that the policy does not keep, once all files of the archive have been read and have the
- * recorded SHA-256. Their objects leave the archive when its full bundle is next written. Throws
- * PruningHeld, PruningRefused, GitError and file system errors.
+ * recorded SHA-256. Their objects leave the archive when its full bundle is next written. Throws PruningHeld,
+ * PruningRefused, GitError and file system errors.
  */
 export async function pruneVersions(
   { git, retention, now, checkClock, hold }: PruneOptions,
@@ -59,19 +59,19 @@ export async function pruneVersions(
   return { record: next, versions };
 }
 
-/** Versions that are kept because their age is unknown. */
+/** Versions are kept because their age is unknown. */
 export class PruningHeld extends Error {
   override readonly name = 'PruningHeld';
 }
 
-/** Versions that cannot be pruned now. */
+/** Versions cannot be pruned now. */
 export class PruningRefused extends Error {
   override readonly name = 'PruningRefused';
 }
 
 /**
- * The refs that keep what these versions need and the source no longer has. Throws PruningRefused if a manifest
- * cannot be read.
+ * The refs that keep what these versions need and the source no longer has. Throws PruningRefused if a manifest cannot
+ * be read.
  */
 export async function findKept(
   git: Git,

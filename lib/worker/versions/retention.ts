@@ -4,8 +4,8 @@ import type { RetentionPolicy } from '../../config/archives.ts';
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * The versions that the policy does not keep, oldest first. Of each day, week and month that it counts, the newest
- * version stays. The newest version always stays, and so does what `hold` holds back.
+ * Selects the versions that the policy does not keep, oldest first. The newest version of each day, week and month that
+ * it counts stays. The newest version of all always stays, and so do those that `hold` holds back.
  */
 export function selectPruned(
   versions: readonly VersionEntry[],
@@ -43,21 +43,21 @@ function keepNewest(
   }
 }
 
-/** What holds back pruning: anomalies that nobody has confirmed yet. */
+/** What holds back pruning: unconfirmed anomalies. */
 export interface Hold {
   /** Why no version may be pruned; null if there is no such reason. */
   all: string | null;
-  /** By the numbers of versions: whether everything that was seen in one is confirmed. */
+  /** By version number: whether all anomalies of the version are confirmed. */
   confirmed: ReadonlyMap<number, boolean>;
 }
 
-/** The hold of a run that cannot ask what was confirmed. */
+/** The hold of a run that cannot find out what was confirmed. */
 export const HOLD_ALL: Hold = {
   all: 'the database, which knows what was confirmed, is unreachable',
   confirmed: new Map(),
 };
 
-/** Whether a version holds back itself and all older ones. What its note alone warns of is not confirmed. */
+/** Whether a version holds back itself and all older ones. A warning that only its note records is not confirmed. */
 function holdsBack({ confirmed }: Hold, { version, warning }: VersionEntry): boolean {
   return !(confirmed.get(version) ?? warning === null);
 }

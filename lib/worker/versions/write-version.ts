@@ -25,21 +25,21 @@ import {
 } from './describe-version.ts';
 import type { VersionFacts } from './version-facts.ts';
 
-/** An archive is compacted when its increments reach this number, or half the size of its full bundle. */
+/** An archive is compacted when it has this many increments, or when they reach half the size of its full bundle. */
 const MAX_INCREMENTS = 50;
 /** git packs about 25 MB per second, but folders nested thousands deep can take hours with only a few bytes. */
 const PACK_TIMEOUT_MS = 10 * 60_000;
 const PACK_BYTES_PER_MS = 500;
 const MAX_PACK_TIMEOUT_MS = 12 * 60 * 60_000;
 
-/** A version that was written, with the note that still lacks its figures. */
+/** A version that was written, and its note, which still lacks figures. */
 interface WrittenVersion {
   record: ArchiveRecord;
-  /** Null if the files alone were written again. */
+  /** Null if only the files were rewritten. */
   facts: VersionFacts | null;
 }
 
-/** Writes a version as an increment of its archive, or with all others in a new full bundle. */
+/** Writes a version as an increment of its archive, or together with all others in a new full bundle. */
 export async function writeVersion(
   options: VersionOptions,
   contents: VersionContents,
@@ -95,7 +95,7 @@ async function append(
   return { record: next, facts: describeFacts(contents, next, manifest, entry, sizeBytes) };
 }
 
-/** The note's facts about the full bundle in place, whose time may differ from the note. */
+/** The note's facts about the current full bundle, whose modification time may differ from the note. */
 async function currentBundle(
   record: ArchiveRecord,
   before: ArchiveState,
@@ -186,7 +186,7 @@ function listIncrements({ files }: ArchiveState): Increment[] {
   });
 }
 
-/** Increments that the note calls obsolete, and that a run was killed before it could delete. */
+/** Increments that the note calls obsolete, but that a run was killed before deleting. */
 async function listObsolete({ folder }: Place, { record, files }: ArchiveState): Promise<string[]> {
   const left: string[] = [];
   for (const name of record?.obsolete ?? []) {

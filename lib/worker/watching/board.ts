@@ -10,12 +10,12 @@ import type { RunEvents } from './run-events.ts';
 const REDRAW_MS = 100;
 const BAR_WIDTH = 20;
 const PHASE_WIDTH = 22;
-/** Too early for an estimate. */
+/** Before this, it is too early for an estimate. */
 const MIN_ELAPSED_MS = 5_000;
 
 /**
- * Shows a run to a person: each log line as it comes, and on a terminal below them a line for the run and one
- * for each repository that is being worked on, drawn at most ten times a second.
+ * Shows a run to a person: each log line as it is written and, on a terminal, one line below them for the run and one
+ * for each repository in progress, redrawn at most ten times a second.
  */
 export function createBoard(display: Display, clock: Clock): RunEvents {
   const activity = createActivity();
@@ -23,7 +23,7 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
   let left: TimeLeft = createTimeLeft([], new Map());
   let began = clock.now();
   let [total, done, failed] = [0, 0, 0];
-  /** Done by this worker. */
+  /** Repositories done by this worker. */
   let own = 0;
   let drawnAt = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
@@ -98,7 +98,7 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
   };
 }
 
-/** The name comes last: whatever its script, it cannot reorder or push away what is before it. */
+/** The name comes last: whatever its script, it cannot reorder or push away what precedes it. */
 function repositoryLine({ repository, phase, percent, bytes }: ActiveRepository): string {
   const part = percent === null ? '' : `${percent} %`;
   const size = bytes === null ? '' : formatBytes(bytes);
@@ -112,16 +112,16 @@ function repositoryLine({ repository, phase, percent, bytes }: ActiveRepository)
 
 /** Estimates when a run will end. */
 interface TimeLeft {
-  /** Notes that a repository is done. */
+  /** Records that a repository is done. */
   done(repository: string): void;
-  /** Milliseconds; null if it is too early to say. Others have done so much more: 2 is as much again. Default: 1. */
+  /**
+   * Milliseconds; null if it is too early to say. `factor` accounts for other workers: 2 if they have done as much as
+   * this one. Default: 1.
+   */
   estimate(elapsedMs: number, factor?: number): number | null;
 }
 
-/**
- * Takes the last duration of each repository as its share of the run. One without a duration counts like the
- * mean of the others.
- */
+/** Weights each repository by its last duration. One without a duration counts like the mean of the others. */
 function createTimeLeft(
   repositories: readonly string[],
   durations: ReadonlyMap<string, number>,

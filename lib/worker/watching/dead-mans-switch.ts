@@ -5,22 +5,22 @@ import { cutText } from '../../text/cut-text.ts';
 import { describeReport, type RunReport } from '../running/report.ts';
 import type { RunEvents } from './run-events.ts';
 
-// The pings of Healthchecks (https://healthchecks.io/docs/http_api/), which other services understand too: the address
-// itself for success, `/start` and `/fail`. All of one run have the same `rid`, also those of several workers.
+// The pings of Healthchecks (https://healthchecks.io/docs/http_api/), which other services understand too: the plain
+// address for success, `/start` and `/fail`. All pings of one run have the same `rid`, also those of several workers.
 
 const TIMEOUT_MS = 10_000;
 const PAUSES_MS = [1_000, 5_000];
-/** After Ctrl-C, someone is waiting for the command to end. */
+/** After Ctrl-C, the user is waiting for the command to end. */
 const LAST_TIMEOUT_MS = 3_000;
 const MAX_TEXT_LENGTH = 10_000;
 
-/** Tells another service how runs end, so that it notices when none does. */
+/** Reports to another service how runs end, so that it notices when no run ends. */
 export interface DeadMansSwitch {
-  /** Tells that a run starts, as one of its watchers. */
+  /** A watcher that reports the start of a run. */
   watch(): Pick<RunEvents, 'began'>;
-  /** Tells how a run ended: as a success only if every repository of it is good. */
+  /** Reports how a run ended: as a success only if every repository succeeded. */
   ended(report: RunReport): Promise<void>;
-  /** Tells why there was no run. */
+  /** Reports why there was no run. */
   failed(reason: string): Promise<void>;
 }
 
@@ -28,13 +28,15 @@ interface SwitchOptions {
   fetch: typeof fetch;
   clock: Clock;
   redactor: Redactor;
-  /** Called with what a person should know. */
+  /** Called with messages for a person. */
   tell(text: string): void;
-  /** Has aborted after Ctrl-C. */
+  /** The signal that aborts after Ctrl-C. */
   signal: AbortSignal;
 }
 
-/** Tells the service at `address`, a secret; null for none. A failed ping is reported, and never fails a run. */
+/**
+ * Pings the service at `address`, which is a secret; null for none. A failed ping is reported, and never fails a run.
+ */
 export function createDeadMansSwitch(
   address: string | null,
   { fetch, clock, redactor, tell, signal }: SwitchOptions,
@@ -49,7 +51,7 @@ export function createDeadMansSwitch(
     url.searchParams.set('rid', rid);
     for (let tries = 0; ; tries++) {
       try {
-        // Ctrl-C ends a ping that waits, and leaves less time to the last one.
+        // Ctrl-C ends a waiting ping, and leaves less time for the last one.
         const limit = signal.aborted
           ? AbortSignal.timeout(LAST_TIMEOUT_MS)
           : AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
@@ -66,17 +68,17 @@ export function createDeadMansSwitch(
       } catch (error) {
         const pause = PAUSES_MS[tries];
         if (pause !== undefined && !signal.aborted) {
-          // Ctrl-C ends the pause, and the next try is the last.
+          // Ctrl-C ends the pause, and the next attempt is the last.
           await clock.sleep(pause, signal).catch(() => undefined);
           continue;
         }
-        tell(`HEARTBEAT_URL was not told of this run: ${describe(error)}`);
+        tell(`HEARTBEAT_URL was not notified of this run: ${describe(error)}`);
         return;
       }
     }
   }
 
-  /** Pings arrive in their order. */
+  /** Waits for the start ping, so that pings arrive in order. */
   async function end(path: '' | '/fail', text: string): Promise<void> {
     await starting;
     await send(path, text);
@@ -91,7 +93,7 @@ export function createDeadMansSwitch(
       },
     }),
     async ended(report) {
-      // The other run, or the other workers of this one, tell theirs.
+      // The other run, or the other workers of this one, send their own pings.
       if (report.status === 'refused' || report.status === 'left') return;
       await end(report.exitCode === 0 ? '' : '/fail', describeReport(report));
     },
@@ -99,13 +101,13 @@ export function createDeadMansSwitch(
   };
 }
 
-/** A UUID, the same for all workers that take part in a run. */
+/** A UUID that is the same for all workers of a run. */
 function ridOf(run: number): string {
   const hash = createHash('sha256').update(`run ${run}`).digest('hex');
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
-/** Never with the address. */
+/** Omits the address, which is a secret. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'TimeoutError') return 'it did not answer in time';

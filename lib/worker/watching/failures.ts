@@ -10,7 +10,7 @@ export interface FailedRepository {
 
 const MAX_NAMES = 10;
 
-/** What each kind of failure is called, and what to do about it. */
+/** The name of each kind of failure, and what to do about it. */
 const advice: Record<FaultKind, { what: string; todo: string }> = {
   login: {
     what: 'access was denied',
@@ -18,7 +18,7 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   },
   missing: {
     what: 'not found, or access lost',
-    todo: 'check the address, and that the login or the app may read it; what is gone on purpose: npm run worker -- forget OWNER/NAME',
+    todo: 'check the address, and that the login or the app may read it; if it was deleted on purpose: npm run worker -- forget OWNER/NAME',
   },
   'rate limit': {
     what: 'the host limits requests',
@@ -68,7 +68,9 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   other: { what: 'other reasons', todo: 'see the log' },
 };
 
-/** What failed, grouped by reason with the largest group first, and what to do. Empty if nothing failed. */
+/**
+ * The failures, grouped by reason with the largest group first, and what to do about them. Empty if nothing failed.
+ */
 export function describeFailures(failures: readonly FailedRepository[]): string[] {
   const groups = Map.groupBy(failures, ({ kind }) => kind);
   return [...groups]

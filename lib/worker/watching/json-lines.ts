@@ -8,7 +8,7 @@ import type { RunEvents } from './run-events.ts';
 /** How often the progress of one repository is printed. */
 const PROGRESS_MS = 1_000;
 
-/** Tells a program of a run: one JSON object a line. */
+/** Reports a run's progress to a program: one JSON object per line. */
 export function createJsonLines(stdout: OutputStream, clock: Clock): Partial<RunEvents> {
   const shownAt = new Map<string, { at: number; phase: string }>();
   const print = (event: string, facts: object) =>

@@ -7,20 +7,20 @@ const WRITE_MS = 1_000;
 
 interface ProgressWriterOptions {
   clock: Clock;
-  /** Stores what the run is at. */
+  /** Stores the run's progress. */
   write(progress: RunProgress): Promise<void>;
   /** Called with an error of `write`. */
   onError(error: unknown): void;
 }
 
-/** Stores what a run is at. */
+/** Stores the progress of a run. */
 interface ProgressWriter extends Pick<RunEvents, 'working' | 'rested' | 'ended' | 'closed'> {
   current(): RunProgress;
 }
 
 /**
- * Stores what a run is at when it changes, at most once a second and one write after the other. Nothing waits for a
- * write; later changes go with the next one.
+ * Stores a run's progress when it changes, at most once a second and one write at a time. Nothing waits for a write;
+ * later changes go with the next one.
  */
 export function createProgressWriter(options: ProgressWriterOptions): ProgressWriter {
   const { clock, write, onError } = options;

@@ -2,31 +2,31 @@ import type { NewLog } from '../../records/recording/logs.ts';
 import type { Progress } from '../progress.ts';
 import type { Outcome } from '../schedule/outcome.ts';
 
-/** What a person or a program that watches a run learns of it. */
+/** Events of a run, for the person or program that watches it. */
 export interface RunEvents {
   /** The repositories are known. `durations`: how long the last backup of some took, in milliseconds. */
   began(run: {
     id: number | null;
-    /** Another worker started the run, and this one takes part. */
+    /** Whether another worker started the run, and this one joined it. */
     isJoined: boolean;
     repositories: readonly string[];
     durations: ReadonlyMap<string, number>;
   }): void;
   /** A line was logged. */
   logged(line: Omit<NewLog, 'runId'>): void;
-  /** Work on a repository goes on: with a step of ours, or git's own progress. */
+  /** Work on a repository continues: with a step of ours, or with git's own progress. */
   working(repository: string, doing: string | Progress): void;
-  /** A repository waits for its next try. */
+  /** A repository waits for its next attempt. */
   rested(repository: string): void;
   ended(repository: string, outcome: Outcome, facts: { durationMs: number; tries: number }): void;
-  /** How many repositories of the run are done by now, and how many of them failed, if other workers take part. */
+  /** How many repositories of the run are done, and how many of them failed, if there are other workers. */
   counted(counts: { done: number; failed: number }): void;
   /** No other event follows. */
   closed(): void;
 }
 
-/** Tells each of the watchers, in their order, what it wants to know. */
-export function tellAll(watchers: readonly Partial<RunEvents>[]): RunEvents {
+/** Forwards each event to the watchers that handle it, in order. */
+export function notifyAll(watchers: readonly Partial<RunEvents>[]): RunEvents {
   const tell =
     <Name extends keyof RunEvents>(name: Name) =>
     (...args: Parameters<RunEvents[Name]>) => {

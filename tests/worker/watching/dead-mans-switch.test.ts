@@ -105,7 +105,9 @@ describe('HEARTBEAT_URL', () => {
     const second = await bench.run({ databaseUrl: database.url, args, env, clock });
     expect(second).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('HEARTBEAT_URL was not told of this run: it answered 500'),
+      stderr: expect.stringContaining(
+        'HEARTBEAT_URL was not notified of this run: it answered 500',
+      ),
     });
     await server.close();
     const third = await bench.run({ databaseUrl: database.url, args, env, clock });
@@ -131,7 +133,7 @@ describe('HEARTBEAT_URL', () => {
     const { code, stderr } = await running;
     expect(code).toBe(1);
     // The ping that waited was ended, not waited for.
-    const untold = 'HEARTBEAT_URL was not told of this run: interrupted by SIGINT';
+    const untold = 'HEARTBEAT_URL was not notified of this run: interrupted by SIGINT';
     expect(stderr.includes(untold)).toBe(answers.length > 0);
     held.release();
     await source.close();
