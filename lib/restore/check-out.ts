@@ -2,10 +2,10 @@ import { isRejection } from '../archives/git-workspace.ts';
 import { AppError } from '../errors.ts';
 import { type Git, type GitError, isGitFailure } from '../git/git.ts';
 
-/** Files that could not be written, because the file system does not take their names. */
+/** Files that could not be written, because the file system rejects their names. */
 export interface Unwritten {
   count: number;
-  /** The first of them, as git quotes them. */
+  /** The first of their paths, quoted by git. */
   paths: string[];
 }
 
@@ -15,9 +15,9 @@ interface WorkTree {
   gitDir: string;
 }
 
-/** More files are not tried one by one. */
+/** With more files than this, they are not tried one by one. */
 const MAX_FILES = 1_000_000;
-/** How often git is started again behind a file that ends it. */
+/** How often git is restarted after a file that made it stop. */
 const MAX_ROUNDS = 200;
 const MAX_NAMED = 20;
 const MAX_PATH_BYTES = 4_095;
@@ -26,12 +26,12 @@ const MAX_NAME_BYTES = 255;
 const ofName = /unable to create (?:file|symlink)|cannot create directory/i;
 const ofDisk =
   /unable to (?:write|stat)|no space left|disk quota|permission denied|read-only file system|input\/output error|too many open files/i;
-/** Longer than what is looked for, which may come in two pieces. */
+/** Longer than the text to find, which may arrive in two pieces. */
 const CARRIED_LENGTH = 64;
 
 /**
- * Writes the files of a commit. Names that this file system does not take are left out, and returned; null if all are
- * written. Throws CONFLICT if git refuses the files themselves, and GitError.
+ * Writes the files of a commit. Returns those whose names this file system rejects; null if all were written. Throws
+ * CONFLICT if git refuses the files themselves, and GitError.
  */
 export async function checkOut(
   git: Git,
@@ -48,26 +48,29 @@ export async function checkOut(
   }
 }
 
-/** False if only names kept git from writing files. A disk that is full would leave half a file, so that throws GitError. */
+/**
+ * False if some files were not written, only because of their names. A full disk leaves partial files, so it throws
+ * GitError.
+ */
 async function writeFiles(git: Git, args: readonly string[], stdin?: string): Promise<boolean> {
-  let isOfDisk = false;
+  let isDiskFault = false;
   let end = '';
-  // The message of the error may be cut.
+  // The error's message may be truncated.
   const onProgress = (text: string) => {
     end += text;
-    isOfDisk ||= ofDisk.test(end);
+    isDiskFault ||= ofDisk.test(end);
     end = end.slice(-CARRIED_LENGTH);
   };
   try {
     await git.read(args, { onProgress, ...(stdin === undefined ? {} : { stdin }) });
     return true;
   } catch (error) {
-    if (isOfDisk || !isOfName(error)) throw error;
+    if (isDiskFault || !isNameFault(error)) throw error;
     return false;
   }
 }
 
-function isOfName(error: unknown): boolean {
+function isNameFault(error: unknown): boolean {
   return isGitFailure(error) && ofName.test(error.message);
 }
 
@@ -75,7 +78,7 @@ function refused({ message }: GitError): AppError {
   return new AppError('CONFLICT', `git cannot check out the files, try \`--bare\`: ${message}`);
 }
 
-/** Git ends at the first folder that it cannot make, so it is started again behind it. */
+/** git stops at the first folder that it cannot create, so it is restarted after it. */
 async function checkOutRest(
   git: Git,
   options: readonly string[],
@@ -83,21 +86,21 @@ async function checkOutRest(
 ): Promise<Unwritten | null> {
   await git.read([...options, 'read-tree', '--reset', commit]);
   let left = await listUnwritten(git, options);
-  // What can be written comes first, so that the rounds suffice for it.
+  // Writable files come first, so that the rounds suffice for them.
   left = [...left.filter((path) => !isLong(path)), ...left.filter(isLong)];
   for (let round = 0; round < MAX_ROUNDS && left.length > 0; round++) {
     const stdin = left.map((path) => `${path}\n`).join('');
     const write = [...options, 'checkout-index', '--quiet', '--index', '--stdin'];
     if (await writeFiles(git, write, stdin)) break;
     const unwritten = new Set(await listUnwritten(git, options));
-    // The first was tried in any case.
+    // The first one was tried in any case.
     left = left.filter((path) => unwritten.has(path)).slice(1);
   }
   const paths = await listUnwritten(git, options);
   return paths.length === 0 ? null : { count: paths.length, paths: paths.slice(0, MAX_NAMED) };
 }
 
-/** The files of the index that are not there, each quoted by git, so that any bytes survive. */
+/** The files of the index that do not exist, quoted by git so that arbitrary bytes survive. */
 async function listUnwritten(git: Git, options: readonly string[]): Promise<string[]> {
   const paths: string[] = [];
   const list = [...options, '-c', 'core.quotePath=true', 'ls-files', '--deleted'];

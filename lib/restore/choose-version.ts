@@ -2,17 +2,17 @@ import type { VersionEntry } from '../archives/note.ts';
 import type { OpenArchive } from '../archives/open-archive.ts';
 import { AppError } from '../errors.ts';
 
-/** Which version is meant. */
+/** Selects a version. */
 export type VersionChoice =
   | 'newest'
-  /** The version of this number. */
+  /** The version with this number. */
   | { version: number }
-  /** The newest that was made at this time or before, in milliseconds since the epoch. */
+  /** The newest version made at or before this time, in milliseconds since the epoch. */
   | { before: number };
 
 /**
- * Finds a version in an archive's note; null for the only one of an archive of an earlier release. Throws NOT_FOUND
- * if there is none.
+ * Finds a version in an archive's note; null for the only version of an archive from an earlier release. Throws
+ * NOT_FOUND if there is none.
  */
 export function chooseVersion(
   { name, noted, modifiedAt }: OpenArchive,
@@ -23,7 +23,7 @@ export function chooseVersion(
   if (oldest === undefined) {
     const made = new Date(modifiedAt).toISOString();
     if (choice === 'newest' || ('before' in choice && choice.before >= modifiedAt)) return null;
-    throw notFound(`${name} is of an earlier release and holds one version, of ${made}`);
+    throw notFound(`${name} is from an earlier release and holds one version, of ${made}`);
   }
   const found = versions.findLast(({ version, at }) => {
     if (choice === 'newest') return true;
@@ -34,7 +34,7 @@ export function chooseVersion(
   throw notFound(
     choice !== 'newest' && 'version' in choice
       ? `${name} has no version ${choice.version}: it has ${versions.length}, from ${oldest.version} to ${newest.version}`
-      : `${name} has no version of that time: its oldest is of ${oldest.at}`,
+      : `${name} has no version that old: its oldest is of ${oldest.at}`,
   );
 }
 

@@ -4,34 +4,34 @@ import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
 import { nameBefore, setAsideRepository } from '../archives/set-aside.ts';
 import { AppError } from '../errors.ts';
 
-/** An archive of the folder. */
+/** An archive in the folder. */
 export interface ListedArchive {
   /** `owner/name` in lower case, or the name of an old tar.gz; `owner/name@damaged-<time>` if it was set aside. */
   repository: string;
   archive: string;
-  /** Whether it was damaged, and a new one took its place. What is whole of it can be restored. */
+  /** Whether it was damaged and replaced by a new archive. Its intact versions can be restored. */
   is_set_aside: boolean;
   format: OpenArchive['format'];
-  /** At least one: an archive of an earlier release is a version without a number. */
+  /** At least 1: an archive from an earlier release is a version without a number. */
   versions: number;
-  /** When the newest version was made. ISO 8601 in UTC. */
+  /** When the newest version was made, as ISO 8601 in UTC. */
   newest: string;
-  /** Of all its files. */
+  /** The total size of its files. */
   size_bytes: number;
 }
 
 /** A version that can be restored. */
 interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
-  /** Null for an archive of an earlier release, as are the run and the number of refs. */
+  /** Null for an archive from an earlier release, as are the run and the number of refs. */
   version: number | null;
   run_id: number | null;
   ref_count: number | null;
-  /** The files it needs, in order, and their size. */
+  /** The files it needs, in order. */
   files: string[];
   size_bytes: number;
 }
 
-/** Describes every archive of a folder, in the order of their names, those that were set aside last. Throws AppError. */
+/** Describes every archive in a folder, sorted by name with set-aside archives last. Throws AppError. */
 export async function listArchives(root: string): Promise<ListedArchive[]> {
   const listed: ListedArchive[] = [];
   const names = await readNames(root);
@@ -39,7 +39,7 @@ export async function listArchives(root: string): Promise<ListedArchive[]> {
     try {
       listed.push(await withArchive(root, repository, describe));
     } catch (error) {
-      // A folder, or a name that no archive has.
+      // A folder, or a name that no archive can have.
       if (!(error instanceof AppError) || !isNoArchive(error)) throw error;
     }
   }
@@ -59,10 +59,7 @@ export async function listArchives(root: string): Promise<ListedArchive[]> {
   }
 }
 
-/**
- * The versions of a repository, oldest first, and what its earlier archives are called that were set aside. Throws
- * AppError.
- */
+/** The versions of a repository, oldest first, and the names of its archives that were set aside. Throws AppError. */
 export async function listVersions(
   root: string,
   repository: string,
@@ -75,12 +72,12 @@ export async function listVersions(
   }));
 }
 
-/** The repositories of an archive folder by the names of its files. Throws SERVICE_UNAVAILABLE. */
+/** The repositories in an archive folder, according to file names. Throws SERVICE_UNAVAILABLE. */
 export async function listRepositories(root: string): Promise<string[]> {
   return repositoriesOf(await readNames(root));
 }
 
-/** What the archives are called that were set aside. */
+/** The names of archives that were set aside. */
 function setAsideOf(names: readonly string[]): string[] {
   return names
     .filter((name) => nameBefore(name)?.includes('__'))
@@ -101,7 +98,7 @@ function repositoriesOf(all: readonly string[]): string[] {
     .sort()
     .flatMap((name) => {
       const repository = name.replace(/\.(?:bundle|tar\.gz)$/, '').replace('__', '/');
-      // A bundle is found by owner and name only.
+      // A bundle can only be found by owner and name.
       return repository.includes('/') || name.endsWith('.tar.gz') ? [repository] : [];
     });
   // A bundle takes precedence over a tar.gz of the same name.

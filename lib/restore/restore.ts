@@ -19,70 +19,70 @@ import { inParent, moveTo } from './target.ts';
 import { onlyRef, refsOfBundle, refsOfManifest, type VersionRefs } from './version-refs.ts';
 import { readHeadCommit, writeRefs } from './write-refs.ts';
 
-/** What to restore, and where. */
+/** What to restore, and where to. */
 interface RestoreRequest {
   /** The archive folder. */
   root: string;
-  /** `owner/name`, as the archive's file is called. */
+  /** `owner/name`, as in the archive's file name. */
   repository: string;
   choice: VersionChoice;
   /** Only this branch, tag or other ref; null for all. */
   ref: string | null;
   /** Without a work tree. */
   isBare: boolean;
-  /** The absolute path of the new repository: missing, or an empty folder. */
+  /** The absolute path of the new repository, which must not exist or be an empty folder. */
   target: string;
 }
 
-/** What restoring needs. */
+/** The environment of a restore. */
 export interface RestoreContext {
   /** Only PATH is used, to find git. */
   environment: Environment;
   clock: Clock;
   signal: AbortSignal;
-  /** Called with the number of files that are unpacked. */
+  /** Called with the number of files unpacked so far. */
   onFile?(done: number, total: number): void;
 }
 
-/** A restored and proved version. */
+/** A restored and proven version. */
 export interface Restored {
   repository: string;
   archive: string;
-  /** Null for an archive of an earlier release. */
+  /** Null for an archive from an earlier release. */
   version: number | null;
-  /** When the version was made, or the archive of an earlier release. ISO 8601 in UTC. */
+  /** When the version, or the archive from an earlier release, was made. ISO 8601 in UTC. */
   at: string;
-  /** The names of all refs but HEAD. */
+  /** The names of all refs except HEAD. */
   refs: string[];
   /** The branch of HEAD; null if it is detached. */
   headBranch: string | null;
   /** The commit of HEAD; null if there is none. */
   headCommit: string | null;
-  /** Files that this file system does not take; null if all are there, or the repository has no work tree. */
+  /** Files that this file system cannot hold; null if all are there, or the repository has no work tree. */
   unwritten: Unwritten | null;
-  /** How many files of the archive were needed, and their size. */
+  /** The number of files that were needed from the archive. */
   files: number;
   sizeBytes: number;
   /** Whether the SHA-256 of each file was recorded. */
   isRecorded: boolean;
-  /** What was recorded of the version; null for an archive of an earlier release. */
+  /** What was recorded about the version; null for an archive from an earlier release. */
   manifest: RestoredManifest | null;
 }
 
-/** What the manifest of a restored version says. */
+/** The contents of a restored version's manifest. */
 interface RestoredManifest {
   sha256: string;
-  /** Object ids by the names of all refs, with HEAD if it has a commit. */
+  /** Object ids by the names of all refs, including HEAD if it has a commit. */
   refs: ReadonlyMap<string, string>;
 }
 
-/** Enough for a slow disk: an hour, and two more for each gigabyte and a half. */
+/** Enough for a slow disk: an hour, plus two hours per 1.5 GB. */
 const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };
 
 /**
  * Restores a version of a repository from its archive alone, and proves it: the SHA-256 of the manifest and of every
  * file, every object, that nothing is missing, and that the refs are those that were recorded. The target appears
- * whole or not at all. Throws AppError; ArchiveFault if the archive is damaged, which names the file.
+ * complete or not at all. Throws AppError; ArchiveFault, which names the file, if the archive is damaged.
  */
 export async function restoreVersion(
   request: RestoreRequest,
@@ -99,7 +99,7 @@ export async function restoreVersion(
     }
     return await named(archive.name, () => inParent(target, () => restore(archive)));
   } catch (error) {
-    // Of the file system, such as a full disk.
+    // A file system error, such as a full disk.
     if (!isSystemError(error)) throw error;
     throw new AppError('SERVICE_UNAVAILABLE', `${target} cannot be written`, { cause: error });
   } finally {
@@ -173,15 +173,15 @@ async function makeRepository(
   const folder = join(scratch, 'repository');
   const format = `--object-format=${base.header.objectFormat}`;
   const options = [format, '--initial-branch=main', ...(isBare ? ['--bare'] : [])];
-  // No template, and thus no hooks.
+  // Without a template there are no hooks.
   await git.read(['init', '--quiet', '--template=', ...options, '--', folder]);
   return { folder, gitDir: isBare ? folder : join(folder, '.git'), isBare };
 }
 
-/** How many files are unpacked at a time. Each pack is whole, so the order does not matter. */
+/** How many files are unpacked concurrently. Each pack is self-contained, so the order does not matter. */
 const AT_ONCE = Math.min(4, availableParallelism());
 
-/** Checks and unpacks each file once. Throws the first fault in the order of the files. */
+/** Checks and unpacks each file once. Throws the first fault in file order. */
 async function unpackChain(
   workspace: Workspace,
   gitDir: string,

@@ -4,8 +4,8 @@ import { AppError } from '../errors.ts';
 import { nullIfMissing } from '../files.ts';
 
 /**
- * Makes the folder above the target for `work`, and removes it again if that fails. Throws CONFLICT if the target is
- * neither missing nor an empty folder, or cannot be made.
+ * Creates the parent folders of the target for `work`, and removes them again if that fails. Throws CONFLICT if the
+ * target exists and is not an empty folder, or cannot be created.
  */
 export async function inParent<Result>(
   target: string,
@@ -21,12 +21,12 @@ export async function inParent<Result>(
   }
 }
 
-/** Throws CONFLICT if the target is neither missing nor an empty folder. */
+/** Throws CONFLICT if the target exists and is not an empty folder. */
 export async function checkTarget(target: string): Promise<void> {
   if (!(await isFree(target))) throw notEmpty(target);
 }
 
-/** Whether the target is missing or an empty folder. Throws CONFLICT if nobody can tell. */
+/** Whether the target does not exist or is an empty folder. Throws CONFLICT if that cannot be determined. */
 export async function isFree(target: string): Promise<boolean> {
   try {
     const found = await nullIfMissing(lstat(target));
@@ -36,7 +36,7 @@ export async function isFree(target: string): Promise<boolean> {
   }
 }
 
-/** Returns the first folder that was made, if any. */
+/** Returns the first folder that was created, if any. */
 async function prepare(target: string): Promise<string | undefined> {
   try {
     await checkTarget(target);
@@ -47,7 +47,7 @@ async function prepare(target: string): Promise<string | undefined> {
   }
 }
 
-/** Removes empty folders from `folder` up to `last`. */
+/** Removes empty folders, from `folder` up to `last`. */
 async function removeEmpty(folder: string, last: string): Promise<void> {
   for (let current = folder; current.length >= last.length; current = dirname(current)) {
     if ((await readdir(current)).length > 0) return;
@@ -55,7 +55,7 @@ async function removeEmpty(folder: string, last: string): Promise<void> {
   }
 }
 
-/** Moves a finished folder to the target. Throws CONFLICT if somebody has put something there meanwhile. */
+/** Moves a finished folder to the target. Throws CONFLICT if something was put there in the meantime. */
 export async function moveTo(folder: string, target: string): Promise<void> {
   try {
     await rename(folder, target);

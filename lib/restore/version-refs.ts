@@ -4,18 +4,18 @@ import type { VersionManifest } from '../archives/manifest.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
 
-/** The refs that a repository gets. */
+/** The refs for a repository. */
 export interface VersionRefs {
   /** Object ids by ref name, without HEAD. */
   refs: ReadonlyMap<string, string>;
-  /** What HEAD is: on a branch, which may have no commit, or detached at an object. */
+  /** The target of HEAD: a branch, which may have no commit, or an object if HEAD is detached. */
   head: { branch: string } | { id: string };
 }
 
-/** What git does not allow in the name of a ref (git check-ref-format). */
+/** Disallowed in ref names by git (git check-ref-format). */
 const forbidden = /[\0-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$/;
 
-/** The refs of a version. Throws CORRUPT_ARCHIVE if no repository can have them. */
+/** The refs of a version. Throws CORRUPT_ARCHIVE if no repository can have these refs. */
 export function refsOfManifest(manifest: VersionManifest): VersionRefs {
   const { HEAD, ...refs } = manifest.refs;
   const { head_branch: branch } = manifest;
@@ -41,7 +41,7 @@ export function refsOfBundle(chain: Pick<Chain, 'refs'>): VersionRefs {
   return { refs: named, head: branch ? { branch: branch.name } : headOf(head, named) };
 }
 
-/** Only one branch, tag or other ref, and HEAD on it. Throws NOT_FOUND if there is none of this name. */
+/** Keeps a single branch, tag or other ref, and puts HEAD on it. Throws NOT_FOUND if there is no such ref. */
 export function onlyRef({ refs }: VersionRefs, wanted: string): VersionRefs {
   const names = [wanted, `refs/heads/${wanted}`, `refs/tags/${wanted}`];
   const name = names.find((one) => refs.has(one));
@@ -54,7 +54,7 @@ export function onlyRef({ refs }: VersionRefs, wanted: string): VersionRefs {
   return { refs: only, head: name.startsWith('refs/heads/') ? { branch: name } : { id } };
 }
 
-/** Detached at a commit, or on a branch without one if the source's HEAD had none. */
+/** Detached at a commit, or on an unborn branch if the source's HEAD had no commit. */
 function headOf(id: string | undefined, refs: ReadonlyMap<string, string>): VersionRefs['head'] {
   if (id !== undefined) return { id };
   const isFree = (branch: string) =>
@@ -65,7 +65,7 @@ function headOf(id: string | undefined, refs: ReadonlyMap<string, string>): Vers
   }
 }
 
-/** Throws for names that git refuses, and for those of which one would be a folder and a file. */
+/** Throws if git refuses a name, or if one name would have to be both a folder and a file. */
 function checkNames(refs: ReadonlyMap<string, string>): void {
   for (const name of refs.keys()) {
     const parts = name.split('/');

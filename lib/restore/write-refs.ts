@@ -6,8 +6,8 @@ import { writePackedRefs } from '../git/packed-refs.ts';
 import type { VersionRefs } from './version-refs.ts';
 
 /**
- * Gives a repository without refs its refs and HEAD, then reads them back with git. Throws CORRUPT_ARCHIVE if git
- * finds others, and GitError.
+ * Creates refs and HEAD in a repository without refs, then reads them back with git. Throws CORRUPT_ARCHIVE if git
+ * reads different ones, and GitError.
  */
 export async function writeRefs(git: Git, gitDir: string, wanted: VersionRefs): Promise<void> {
   if (wanted.refs.size > 0) await writePackedRefs(gitDir, wanted.refs);
@@ -21,27 +21,27 @@ export async function writeRefs(git: Git, gitDir: string, wanted: VersionRefs): 
   }
 }
 
-/** The commit that HEAD leads to; null if there is none. */
+/** The commit that HEAD resolves to; null if there is none. */
 export async function readHeadCommit(git: Git, gitDir: string): Promise<string | null> {
   return resolve(git, gitDir, 'HEAD^{commit}');
 }
 
-/** Returns what HEAD must be when it is read back. */
+/** Returns the value that HEAD must have when it is read back. */
 async function setHead(git: Git, gitDir: string, head: VersionRefs['head']): Promise<string> {
-  // A log of HEAD would need the name of a person.
+  // A reflog of HEAD would need a user name.
   const options = [`--git-dir=${gitDir}`, '-c', 'core.logAllRefUpdates=false'];
   if ('branch' in head) {
     await git.read([...options, 'symbolic-ref', 'HEAD', head.branch]);
     return head.branch;
   }
-  // An annotated tag has a commit; HEAD may be nothing else.
+  // HEAD may only be a commit, and an annotated tag resolves to one.
   const commit = await resolve(git, gitDir, `${head.id}^{commit}`);
   if (commit === null) return readHead(git, gitDir);
   await git.read([...options, 'update-ref', '--no-deref', 'HEAD', commit]);
   return commit;
 }
 
-/** The branch of HEAD, or its commit if it is on none. */
+/** The branch of HEAD, or its commit if it is detached. */
 async function readHead(git: Git, gitDir: string): Promise<string> {
   const branch = await unlessRejected(
     git.read([`--git-dir=${gitDir}`, 'symbolic-ref', '--quiet', 'HEAD']),

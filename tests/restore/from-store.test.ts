@@ -102,7 +102,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     expect(await refsOf(pathTo('all/local/app'))).toEqual(refs);
     await expect(restore('local/app', '--to', 'x', '--at', '2001-01-01')).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: `the store has no version of that time: its oldest is of ${at}`,
+      message: `the store has no version that old: its oldest is of ${at}`,
     });
     await expect(restore('local/app', '--to', 'x', '--version', '9')).rejects.toMatchObject({
       code: 'NOT_FOUND',

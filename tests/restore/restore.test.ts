@@ -213,7 +213,7 @@ describe('the version', () => {
 
   it('is unknown before the first and beyond the last', async () => {
     expect(await refusal({ before: Date.parse('2026-03-01T11:59:59Z') })).toBe(
-      'team__app.bundle has no version of that time: its oldest is of 2026-03-01T12:00:00.000Z',
+      'team__app.bundle has no version that old: its oldest is of 2026-03-01T12:00:00.000Z',
     );
     expect(await refusal({ version: 4 })).toBe(
       'team__app.bundle has no version 4: it has 3, from 1 to 3',
@@ -269,8 +269,12 @@ describe('an archive of an earlier release', () => {
     expect(await restore()).toMatchObject({ version: null, isRecorded: false });
     expect(await refsOf(target)).toEqual(await refsOf(app.path));
     target = join(archives.outside, 'again');
-    await expect(restore({ version: 1 })).rejects.toThrow('is of an earlier release and holds one');
-    await expect(restore({ before: 0 })).rejects.toThrow('is of an earlier release and holds one');
+    await expect(restore({ version: 1 })).rejects.toThrow(
+      'is from an earlier release and holds one',
+    );
+    await expect(restore({ before: 0 })).rejects.toThrow(
+      'is from an earlier release and holds one',
+    );
   });
 
   it('is checked against its note', async () => {

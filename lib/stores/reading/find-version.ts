@@ -108,7 +108,7 @@ async function findOther(
     const since = Number.isFinite(oldest)
       ? `: its oldest is of ${new Date(oldest).toISOString()}`
       : '';
-    return new AppError('NOT_FOUND', `the store has no version of that time${since}`);
+    return new AppError('NOT_FOUND', `the store has no version that old${since}`);
   }
 }
 

@@ -127,7 +127,7 @@ async function record(
   const reasons = failed.map(({ reason }) => reason).join('; ');
   if (storings.length - failed.length < needed) {
     const isPush = failed.every((one) => one.isPush);
-    const text = isPush ? reasons : `backed up, but not stored away from here: ${reasons}`;
+    const text = isPush ? reasons : `backed up, but not stored off-site: ${reasons}`;
     return {
       ...{ status: 'failed', errorMessage: cleanText(text), archive: { key, record: archived } },
       fault: isPush ? pushFault(reasons) : storeFault,

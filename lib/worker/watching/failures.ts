@@ -62,7 +62,7 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
     todo: 'see the reasons in the log; the next run pushes again',
   },
   store: {
-    what: 'backed up, but not stored away from here',
+    what: 'backed up, but not stored off-site',
     todo: 'see the reasons in the log; the next run stores what is missing',
   },
   other: { what: 'other reasons', todo: 'see the log' },

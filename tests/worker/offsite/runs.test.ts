@@ -82,9 +82,7 @@ describe('a run with a store', () => {
     const { code, stdout } = await world.backUp(onFolder());
     expect({ code, stdout }).toEqual({
       code: 1,
-      stdout: expect.stringContaining(
-        'Failed, backed up, but not stored away from here: local/app',
-      ),
+      stdout: expect.stringContaining('Failed, backed up, but not stored off-site: local/app'),
     });
     expect(await stored()).toMatchObject([{ version: null, isStored: false, isFailing: true }]);
     await rename(`${nas()}-away`, nas());
