@@ -6,7 +6,7 @@ import { DecryptionFailed, openPayload, PAYLOAD_NONCE_BYTES, sealPayload } from 
 import { openGathering } from './gathering-file.ts';
 
 const READ_BYTES = 2 ** 20;
-/** What the library adds to a header for an empty text: a nonce and a tag. */
+/** What the library adds to a header for empty text: a nonce and a tag. */
 const EMPTY_PAYLOAD_BYTES = PAYLOAD_NONCE_BYTES + 16;
 /** Enough for hundreds of recipients. */
 const MAX_HEADER_BYTES = 256 * 2 ** 10;
@@ -41,13 +41,13 @@ function checkRecipients(recipients: readonly string[]): void {
   }
 }
 
-/** The header of a new file, and its key. */
+/** Creates the header of a new file, and its key. */
 async function makeHeader(
   recipients: readonly string[],
 ): Promise<{ header: Uint8Array; fileKey: Uint8Array }> {
   const encrypter = new Encrypter();
   let fileKey = new Uint8Array();
-  // A recipient that adds nothing to the header, and sees the key.
+  // A fake recipient that adds nothing to the header, but receives the key.
   encrypter.addRecipient({
     wrapFileKey(key) {
       fileKey = key.slice();
@@ -61,14 +61,14 @@ async function makeHeader(
 
 /** An encrypted file. */
 export interface EncryptedFile {
-  /** Of the encrypted bytes. */
+  /** SHA-256 of the encrypted bytes. */
   sha256: string;
   sizeBytes: number;
-  /** Of the bytes before. */
+  /** SHA-256 of the plain bytes. */
   plainSha256: string;
 }
 
-/** Encrypts a file into a new one, which is not synced: it is checked again when it is read. */
+/** Encrypts a file into a new one, which is not synced: reading it checks it again. */
 export async function encryptFile(
   from: string,
   to: string,
@@ -97,7 +97,10 @@ export async function encryptFile(
   return { sha256: encrypted.digest('hex'), sizeBytes, plainSha256: plain.digest('hex') };
 }
 
-/** The bytes of a file, which are hashed. The next are read while some are used, and overwrite those before. */
+/**
+ * The bytes of a file, each added to the hash. The next bytes are read while the current ones are used, and then
+ * overwrite them.
+ */
 async function* readHashed(
   handle: FileHandle,
   sizeBytes: number,
@@ -108,7 +111,7 @@ async function* readHashed(
   let [next, other] = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)];
   const readNext = () => {
     const reading = handle.read(next, 0, length);
-    // Whoever awaits it gets the error.
+    // The error surfaces where this is awaited.
     reading.catch(() => undefined);
     return reading;
   };
@@ -126,13 +129,13 @@ async function* readHashed(
 }
 
 export interface DecryptOptions {
-  /** The chunk with which the bytes after the header begin, counted from 0. */
+  /** The chunk that the bytes after the header begin with, counted from 0. */
   firstChunk?: number;
-  /** Called with the header and the nonce after it, once an identity fits. */
+  /** Called with the header and the nonce after it once an identity matches. */
   onHeader?(header: Uint8Array): Promise<void>;
 }
 
-/** Decrypts bytes with any of the identities (`AGE-SECRET-KEY-…`). Its iteration throws DecryptionFailed. */
+/** Decrypts bytes with any of the identities (`AGE-SECRET-KEY-…`). Iterating throws DecryptionFailed. */
 export async function* decrypt(
   bytes: AsyncIterable<Uint8Array>,
   identities: readonly string[],
@@ -141,7 +144,7 @@ export async function* decrypt(
   const decrypter = new Decrypter();
   for (const identity of identities) decrypter.addIdentity(identity);
   let isLocked = false;
-  // An identity that decrypts nothing, and is asked after all others.
+  // A fake identity that decrypts nothing and is tried after all others.
   decrypter.addIdentity({
     unwrapFileKey() {
       isLocked = true;
@@ -164,13 +167,13 @@ export async function* decrypt(
   }
 }
 
-/** Reads up to the end of the nonce. */
+/** Reads to the end of the nonce. */
 async function readHeader(
   chunks: AsyncIterator<Uint8Array>,
 ): Promise<{ header: Uint8Array; nonce: Uint8Array; rest: Uint8Array }> {
   let read = Buffer.alloc(0);
   for (;;) {
-    // Its last line is `---` and a MAC.
+    // The header's last line is `---` and a MAC.
     const last = read.indexOf('\n--- ');
     const end = last < 0 ? -1 : read.indexOf('\n', last + 1) + 1;
     if (end > 0 && read.length >= end + PAYLOAD_NONCE_BYTES) {

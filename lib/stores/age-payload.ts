@@ -6,26 +6,26 @@ import {
   type KeyObject,
 } from 'node:crypto';
 
-// The part of an age file after its header: https://age-encryption.org/v1, "Payload". The library's own cipher is
-// JavaScript; the one of OpenSSL is several times as fast.
+// The payload of an age file, as in https://age-encryption.org/v1, "Payload". The library's own cipher is written in
+// JavaScript; OpenSSL's is several times faster.
 
-/** How many bytes are encrypted as one. */
+/** How many bytes are encrypted as one chunk. */
 export const CHUNK_BYTES = 64 * 2 ** 10;
-/** OpenSSL gets this many at a time. Node allocates its result anew each time, which is slow for larger ones. */
+/** How many bytes OpenSSL receives at a time. Node allocates each result anew, which is slow for larger ones. */
 const PIECE_BYTES = 16 * 2 ** 10;
 const TAG_BYTES = 16;
-/** A chunk that is not the last, encrypted. */
+/** The size of an encrypted chunk that is not the last. */
 export const SEALED_BYTES = CHUNK_BYTES + TAG_BYTES;
-/** The random bytes at the beginning of a payload. */
+/** The number of random bytes at the start of a payload. */
 export const PAYLOAD_NONCE_BYTES = 16;
 
 const cipher = 'chacha20-poly1305';
 const options = { authTagLength: TAG_BYTES };
 
-/** Text that cannot be decrypted: it was altered, or is encrypted for others. */
+/** Encrypted text cannot be decrypted: it was altered, or encrypted for other recipients. */
 export class DecryptionFailed extends Error {
   override readonly name = 'DecryptionFailed';
-  /** Whether no identity fits, so that nothing of it can be decrypted. Its header may be altered. */
+  /** Whether no identity matches, so that none of it can be decrypted. Its header may have been altered. */
   readonly isLocked: boolean;
 
   constructor(message: string, options: ErrorOptions & { isLocked?: boolean } = {}) {
@@ -34,7 +34,7 @@ export class DecryptionFailed extends Error {
   }
 }
 
-/** Encrypts bytes into a payload, without the nonce at its beginning. Each piece is overwritten by the next. */
+/** Encrypts bytes into a payload, without the nonce at its start. Each piece is overwritten by the next. */
 export async function* sealPayload(
   fileKey: Uint8Array,
   nonce: Uint8Array,
@@ -55,8 +55,8 @@ export async function* sealPayload(
 }
 
 /**
- * The bytes of a payload, without the nonce, or of its chunks from one on (`firstChunk`, counted from 0). Throws
- * DecryptionFailed before it yields what was altered.
+ * Decrypts a payload without its nonce, starting with `firstChunk` (counted from 0). Throws DecryptionFailed before
+ * yielding anything that was altered.
  */
 export async function* openPayload(
   fileKey: Uint8Array,
@@ -83,18 +83,18 @@ export async function* openPayload(
   }
 }
 
-/** As an object, because node makes one for each chunk otherwise. */
+/** A KeyObject, because Node would otherwise create one for each chunk. */
 function payloadKey(fileKey: Uint8Array, nonce: Uint8Array): KeyObject {
   return createSecretKey(new Uint8Array(hkdfSync('sha256', fileKey, nonce, 'payload', 32)));
 }
 
-/** Nonces: 11 bytes that count the chunks, and one that marks the last. */
+/** Nonces: 11 bytes count the chunks, and one marks the last. */
 function createCounter(first = 0): { next(isLast: boolean): Buffer } {
   const nonce = Buffer.alloc(12);
   let count = first;
   return {
     next(isLast) {
-      // 2^48 chunks are more than any file has.
+      // No file has 2^48 chunks.
       nonce.writeUIntBE(count++, 5, 6);
       nonce[11] = isLast ? 1 : 0;
       return nonce;
@@ -102,7 +102,7 @@ function createCounter(first = 0): { next(isLast: boolean): Buffer } {
   };
 }
 
-/** Cuts bytes into chunks of one size, but for the last, which is empty only if there are no bytes. */
+/** Splits bytes into chunks of one size, except the last, which is empty only if there are no bytes. */
 async function* inChunks(
   bytes: AsyncIterable<Uint8Array>,
   size: number,

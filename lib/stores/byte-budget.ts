@@ -1,15 +1,18 @@
-/** Bounds the bytes that are held in memory at once. */
+/** Limits how many bytes are held in memory at once. */
 export interface ByteBudget {
-  /** Waits until there is room, and returns a function that frees it. More than the budget waits for all of it. */
+  /**
+   * Waits until there is room, and returns a function that frees it. A request larger than the budget waits for all of
+   * it.
+   */
   take(bytes: number): Promise<() => void>;
-  /** The same, with memory to use until then. Something else may be in it. */
+  /** Like `take`, with a buffer to use until then. Its contents are undefined. */
   takeBuffer(bytes: number): Promise<{ buffer: Buffer; release(): void }>;
 }
 
-/** A budget that is given out first come, first served. */
+/** A budget granted on a first come, first served basis. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let free = maxBytes;
-  /** Released ones, to be used again: it takes longer to get new memory than to hash twice what is then in it. */
+  /** Released buffers for reuse: allocating new memory takes longer than hashing its contents twice. */
   let idle: Buffer[] = [];
   const waiting: { bytes: number; start(): void }[] = [];
   const startNext = () => {

@@ -1,9 +1,12 @@
 import { StoreFault } from './object-store.ts';
 
-/** Makes all work of a store fail alike: with the signal's reason once it has aborted, or with a StoreFault. */
+/**
+ * Makes all operations of a store fail in the same way: with the signal's reason once it has aborted, or with a
+ * StoreFault.
+ */
 interface FaultGuard {
   <Value>(work: () => Promise<Value>): Promise<Value>;
-  /** The same bytes; each step of their iteration is such work. */
+  /** The same bytes; each step of the iteration is guarded. */
   bytes(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
 }
 

@@ -16,11 +16,11 @@ import {
 } from './object-store.ts';
 import { paced } from './pace.ts';
 
-/** Files that are being written and are not objects yet. */
+/** Prefix of files that are still being written and are not objects yet. */
 const TEMPORARY = '.new-';
 const CHUNK_BYTES = 2 ** 20;
 
-/** Keeps objects as files of a folder, which must be there: a disk that is not mounted is not filled beside it. */
+/** Keeps objects as files in an existing folder: if a disk is not mounted, nothing is written to its mount point. */
 export function createFolderStore(
   { path: root, text: address }: FolderAddress,
   { signal, pace }: { signal: AbortSignal; pace(bytes: number): Promise<void> },
@@ -41,7 +41,7 @@ export function createFolderStore(
     const found = await nullIfMissing(stat(root));
     if (!found?.isDirectory()) throw fault('missing', 'there is no such folder: is it mounted?');
   };
-  /** Taken for a folder, a bare git repository would look like an empty store. */
+  /** Opened as a folder, a bare git repository would look like an empty store. */
   const checkKind = async () => {
     const isThere = async (name: string) => (await nullIfMissing(stat(join(root, name)))) !== null;
     if ((await isThere('HEAD')) && (await isThere('objects')) && (await isThere('refs')))
@@ -63,7 +63,7 @@ export function createFolderStore(
     const entries = await guard(async () =>
       nullIfMissing(readdir(join(root, folder), { withFileTypes: true })),
     );
-    // By the order of whole keys, in which a folder's name ends in a slash.
+    // In the order of whole keys, where a folder's name ends with a slash.
     const named = (entries ?? [])
       .map((entry) => ({ entry, key: `${folder}${entry.name}${entry.isDirectory() ? '/' : ''}` }))
       .sort((one, other) => (one.key < other.key ? -1 : 1));
@@ -87,7 +87,7 @@ export function createFolderStore(
         await checkRoot();
         const path = join(root, key);
         if (!(await nullIfMissing(stat(path)))?.isFile()) return null;
-        // A disk can go away while it is read.
+        // A disk can be disconnected while it is read.
         return guard.bytes(readPaced(path, from));
       }),
     create: (key, file) =>
@@ -121,7 +121,7 @@ export function createFolderStore(
     if (folder === root) return;
     await makeFolders(dirname(folder));
     const found = await nullIfMissing(lstat(folder));
-    // Anyone who can write there could redirect this machine to another folder.
+    // Anyone with write access could redirect this machine to another folder.
     if (found?.isSymbolicLink()) {
       throw fault(
         'other',
@@ -140,12 +140,12 @@ export function createFolderStore(
     const hash = createHash('sha256');
     await pipeline(createReadStream(to, { highWaterMark: CHUNK_BYTES }), hash, { signal });
     if (hash.digest('hex') !== sha256) {
-      throw fault('damaged', 'a file that was written there is not the one that was sent');
+      throw fault('damaged', 'a file written there differs from the one that was sent');
     }
   }
 }
 
-/** Foreign names can be long. */
+/** Names created by others can be long. */
 function shorten(place: string): string {
   return place.length > 300 ? `${place.slice(0, 300)}…` : place;
 }

@@ -1,21 +1,21 @@
 import { open } from 'node:fs/promises';
 
-/** Pieces of a download are a few KiB, and writing each one costs more than receiving it. */
+/** Pieces of a download are a few KiB each, and writing one costs more than receiving it. */
 const WRITE_BYTES = 2 ** 20;
-/** A small file gets a small buffer: thousands of large ones are slow. */
+/** A small file gets a small buffer: allocating thousands of large ones is slow. */
 const MIN_BUFFER_BYTES = 2 ** 12;
 
-/** A file that is written a mebibyte at a time. */
+/** A file that is written in pieces of 1 MiB. */
 export interface GatheringFile {
-  /** Copies the bytes, and waits only if the disk is behind. Throws what an earlier write has failed with, too. */
+  /** Copies the bytes, and waits only if the disk falls behind. Throws the error of an earlier write, too. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Writes the rest first. */
+  /** Writes the rest before closing. */
   close(): Promise<void>;
 }
 
 /**
- * Opens a file that only its owner can read, to write (`w`) or to add to (`a`). `sizeBytes` is about how much will be
- * written. Throws file system errors.
+ * Opens a file that only its owner can read, for writing (`w`) or appending (`a`). `sizeBytes` is the approximate size
+ * of what will be written. Throws file system errors.
  */
 export async function openGathering(
   path: string,
@@ -24,7 +24,7 @@ export async function openGathering(
 ): Promise<GatheringFile> {
   const handle = await open(path, flags, 0o600);
   const size = Math.min(WRITE_BYTES, Math.max(MIN_BUFFER_BYTES, sizeBytes));
-  // One is filled while the other one is written.
+  // One buffer is filled while the other is written.
   let filling: Buffer = Buffer.allocUnsafe(size);
   let other: Buffer | null = null;
   let used = 0;
@@ -32,7 +32,7 @@ export async function openGathering(
   const flush = async () => {
     await writing;
     writing = handle.writeFile(filling.subarray(0, used));
-    // The next write or close throws it.
+    // The error surfaces with the next write or close.
     writing.catch(() => undefined);
     [filling, other] = [other ?? Buffer.allocUnsafe(size), filling];
     used = 0;

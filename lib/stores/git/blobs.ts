@@ -10,11 +10,11 @@ import type { RepositoryClone } from './repository-clone.ts';
 
 const CHUNK_BYTES = 2 ** 20;
 
-/** Blobs of a clone. Nothing is written elsewhere than in its folder. */
+/** The blobs of a clone. Nothing outside its folder is written. */
 export interface Blobs {
   /**
-   * Writes a file as the parts of an object, and calls `onPart` with each. Null if the file is not the one that was
-   * announced. Throws GitError and file system errors.
+   * Writes a file as the parts of an object, and calls `onPart` with each. Null if the file is not the one announced.
+   * Throws GitError and file system errors.
    */
   writeParts(
     key: string,
@@ -22,11 +22,11 @@ export interface Blobs {
     sizes: readonly number[],
     onPart: (part: ObjectPart) => Promise<void>,
   ): Promise<ObjectPart[] | null>;
-  /** Writes a text and returns its id. */
+  /** Writes text and returns its id. */
   writeText(text: string): Promise<string>;
-  /** The size of a blob, which is there. Throws GitError. */
+  /** The size of an existing blob. Throws GitError. */
   sizeOf(id: string): Promise<number>;
-  /** Copies a blob, which is there, to a file. Throws GitError. */
+  /** Copies an existing blob to a file. Throws GitError. */
   copy(id: string, to: string): Promise<void>;
   /** Removes blobs that were written, so that a run does not need disk space for all of them. */
   forget(ids: Iterable<string>): Promise<void>;
@@ -38,17 +38,17 @@ interface BlobsOptions {
   /** For temporary files. */
   scratch: string;
   signal: AbortSignal;
-  /** Waits as long as the limit of bytes in a second needs. */
+  /** Waits as long as the bandwidth limit requires. */
   pace(bytes: number): Promise<void>;
 }
 
-/** The blobs of a clone. */
+/** Opens the blobs of a clone. */
 export function openBlobs({ git, clone, scratch, signal, pace }: BlobsOptions): Blobs {
   // A larger blob would be written into a pack, from which it could not be removed.
   const hash = ['-c', 'core.bigFileThreshold=1g', 'hash-object', '-w', '--no-filters'];
   let made = 0;
 
-  /** Cuts a part out of a file, and returns its git id too, as git would hash it. */
+  /** Cuts a part out of a file, and also computes the id that git would give it. */
   async function cut(
     path: string,
     [start, bytes]: readonly [number, number],
@@ -83,7 +83,7 @@ export function openBlobs({ git, clone, scratch, signal, pace }: BlobsOptions): 
         try {
           const { size, sha1 } = await cut(file.path, [start, bytes], temporary, whole);
           const id = (await clone.local([...hash, '--', temporary])).trim();
-          // Repositories with other hashes than SHA-1 have longer ids.
+          // Repositories with hashes other than SHA-1 have longer ids.
           const isSame = id.length !== sha1.length || id === sha1;
           if (size !== bytes || !isSame) return null;
           const part = { path: partPath(key, index + 1, sizes.length, bytes), id, bytes };

@@ -1,18 +1,18 @@
 import type { ObjectPart } from './parts.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 
-/** How much is fetched at once. */
+/** How many bytes one fetch requests. */
 const MAX_BATCH_BYTES = 256 * 2 ** 20;
 const MAX_BATCH = 5_000;
 
 /**
- * Fetches blobs into a new clone without files: what is asked for while a fetch is under way comes together with the next
- * one. The function throws GitError.
+ * Fetches blobs into a new clone without files: requests made during a fetch are combined into the next one. The
+ * function throws GitError.
  */
 export function createBlobFetcher(
   clone: RepositoryClone,
 ): (wanted: readonly Pick<ObjectPart, 'id' | 'bytes'>[]) => Promise<void> {
-  // Asking git for a missing one would be an error.
+  // Tracked here, because asking git about a missing blob would be an error.
   const there = new Set<string>();
   const waiting = new Map<string, number>();
   let running: Promise<void> = Promise.resolve();
@@ -33,7 +33,7 @@ export function createBlobFetcher(
   }
 
   async function fetch(ids: readonly string[]): Promise<void> {
-    // Objects alone: what is here says nothing about which blobs are.
+    // Skip negotiation: the commits here say nothing about which blobs are here.
     const args = ['-c', 'fetch.negotiationAlgorithm=noop', 'fetch', '--quiet', 'origin'];
     const plain = ['--no-tags', '--no-write-fetch-head', '--recurse-submodules=no'];
     const only = ['--refmap=', '--filter=blob:none', '--stdin'];
@@ -51,7 +51,7 @@ export function createBlobFetcher(
     if (!isNew) return;
     const mine = running.catch(() => undefined).then(fetchWaiting);
     running = mine;
-    // The fetch that it came with may have failed, as for a blob of others that is not there.
+    // The fetch that included it may have failed because of another request, such as one for a missing blob.
     await mine.catch(() => undefined);
     const lost = wanted.flatMap(({ id }) => (there.has(id) ? [] : [id]));
     if (lost.length > 0) await fetch(lost);

@@ -19,27 +19,27 @@ import { readTimes } from './tree.ts';
 
 /** Hosts refuse a push above 2 GiB. */
 const MAX_PENDING_BYTES = 2 ** 30;
-/** After this many failures, the repository is not asked again. */
+/** After this many failures to open it, the repository is not contacted again. */
 const MAX_OPENINGS = 3;
 /** Larger objects are fetched when they are read. */
 const MAX_PREPARED_BYTES = 8 * 2 ** 20;
 
 /** A git repository that keeps objects as files of its default branch. */
 export interface GitStore extends Required<ObjectStore> {
-  /** The clone and its files, without changes that are not pushed: ids by path. Throws StoreFault. */
+  /** The clone and its files (ids by path), without changes that are not pushed. Throws StoreFault. */
   inspect(): Promise<{ clone: RepositoryClone; files: ReadonlyMap<string, string> }>;
-  /** Removes files, of objects or not, with the next commit. Throws StoreFault. */
+  /** Removes files, objects or not, with the next commit. Throws StoreFault. */
   removeFiles(paths: readonly string[]): Promise<void>;
-  /** Does something to the repository, and reads it anew. Throws StoreFault. */
+  /** Changes the repository, and reads it again. Throws StoreFault. */
   change<Value>(work: (clone: RepositoryClone) => Promise<Value>): Promise<Value>;
 }
 
-/** Opens a repository, which is cloned with its first use. */
+/** Opens a repository, which is cloned on first use. */
 export function createGitStore(options: GitStoreOptions): GitStore {
   const { address, access, clock, signal, pace } = options;
   const { maxPartBytes = MAX_PART_BYTES, maxPendingBytes = MAX_PENDING_BYTES } = access;
   const git = createGit({ ...access.environment, ...committer }, signal);
-  // Changes are made one after the other.
+  // Changes are made one at a time.
   const inTurn = pLimit(1);
   let session: Session | null = null;
   let scratch: string | null = null;
@@ -52,7 +52,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     if (failure !== null && failure.count >= MAX_OPENINGS) throw failure.error;
     try {
       session = await guard(async () => {
-        // Leftovers that cannot be removed only waste space: a session has a folder of its own.
+        // Leftovers that cannot be removed only waste space: each session has its own folder.
         await sweepScratch(options.folder, clock.now());
         scratch ??= await makeScratch(options.folder);
         const gitDir = join(scratch, `clone-${failure?.count ?? 0}.git`);
@@ -92,7 +92,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     pending.objects().put(objectOf(key, parts));
   }
 
-  /** If a part cannot be read, the part is damaged and not the store. */
+  /** If a part cannot be read, that part is at fault, not the store. */
   async function ofObject({ path }: { path: string }, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -116,7 +116,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
         await ofObject(part, () =>
           guard(async () => {
             await opened.fetch([part]);
-            // A small repository can have a blob of zeros that fills the disk.
+            // A small repository can contain a blob of zeros that fills the disk.
             const size = await opened.blobs.sizeOf(part.id);
             if (size !== part.bytes) {
               throw new StoreFault('damaged', `it has ${size} bytes, but its name says otherwise`);
@@ -139,7 +139,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     const now = clock.now();
     const readme = hasGuide(pending) && README_KEY.startsWith(prefix) && README_KEY > after;
     if (readme) yield { key: README_KEY, sizeBytes: readmeBytes().length, storedMs: now };
-    // In order: `README.txt` is before `archives/`.
+    // In order: `README.txt` sorts before `archives/`.
     const objects = pending.objects();
     for (const key of objects.keys(prefix, after)) {
       const found = objects.get(key);
@@ -196,7 +196,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
       try {
         await guard(() => fetch(parts.filter(({ bytes }) => bytes <= MAX_PREPARED_BYTES)));
       } catch (error) {
-        // Reading them one by one tells which one it is.
+        // Reading them one by one shows which one it is.
         if (!isOfObject(error)) throw error;
       }
     },
@@ -225,12 +225,12 @@ export function createGitStore(options: GitStoreOptions): GitStore {
   };
 }
 
-/** Whether the fault may lie in what was asked for, such as a blob that the host does not have. */
+/** Whether what was requested may be at fault, such as a blob that the host does not have. */
 function isOfObject(error: unknown): error is StoreFault {
   return error instanceof StoreFault && (error.kind === 'other' || error.kind === 'damaged');
 }
 
-/** Other stores have a README of their own, which copies of this one get. */
+/** Other stores have a README of their own; copies of this store get that one. */
 function readmeBytes(): Buffer {
   return Buffer.from(formatReadme());
 }

@@ -10,7 +10,7 @@ export function isGuidePath(path: string): boolean {
   return guidePaths.some((one) => one === path);
 }
 
-/** Whether a file is a guide of this or another release. */
+/** Whether a file is the guide of this or another release. */
 export async function isGuide(path: string): Promise<boolean> {
   const handle = await open(path);
   try {
@@ -22,7 +22,7 @@ export async function isGuide(path: string): Promise<boolean> {
   }
 }
 
-/** The file of a repository that says how to restore by hand, with nothing but common tools. */
+/** The file in a repository that explains how to restore by hand, with nothing but common tools. */
 export function formatGuide(): string {
   return `${TITLE}
 

@@ -1,10 +1,10 @@
 import { archiveNameOf, parseKey } from '../layout.ts';
 
-/** Hosts refuse files above 100 MiB, so that larger objects are kept in parts. */
+/** Hosts reject files above 100 MiB, so larger objects are split into parts. */
 export const MAX_PART_BYTES = 95 * 2 ** 20;
 const MAX_PARTS = 9_999;
 
-/** A file of the repository that is part of an object. */
+/** A file in the repository that holds a part of an object. */
 export interface ObjectPart {
   path: string;
   /** Its git blob id. */
@@ -15,7 +15,7 @@ export interface ObjectPart {
 /** An object with all its parts. */
 interface GitObject {
   key: string;
-  /** In their order. */
+  /** In order. */
   parts: readonly ObjectPart[];
   sizeBytes: number;
 }
@@ -23,15 +23,15 @@ interface GitObject {
 const partForm = /^(.+)\.part-(\d{4})-of-(\d{4})\.(\d{1,10})$/;
 
 /**
- * The path of a part. It tells the size, which a clone without files could not, and how many parts there are, so that
- * half an object is never taken for a whole one.
+ * The path of a part. It contains the size, which is unknown in a clone without files, and the number of parts, so that
+ * an incomplete object is never taken for a complete one.
  */
 export function partPath(key: string, number: number, count: number, bytes: number): string {
   const digits = (value: number) => String(value).padStart(4, '0');
   return `${key}.part-${digits(number)}-of-${digits(count)}.${bytes}`;
 }
 
-/** How large the parts of a file are; null if it has too many. */
+/** The sizes of a file's parts; null if there would be too many. */
 export function partSizes(sizeBytes: number, maxBytes: number): number[] | null {
   const count = Math.max(1, Math.ceil(sizeBytes / maxBytes));
   if (count > MAX_PARTS) return null;
@@ -40,7 +40,7 @@ export function partSizes(sizeBytes: number, maxBytes: number): number[] | null 
   );
 }
 
-/** What a path is part of; null if it is not ours. */
+/** The part that a path names; null if the path is not ours. */
 export function parsePart(
   path: string,
 ): { key: string; number: number; count: number; bytes: number } | null {
@@ -50,16 +50,16 @@ export function parsePart(
   return number < 1 || number > count ? null : { key, number, count, bytes };
 }
 
-/** Objects by key, which are found by archive. */
+/** Objects by key, organized by archive. */
 export interface ObjectIndex {
   get(key: string): GitObject | null;
   put(object: GitObject): void;
   remove(key: string): void;
-  /** Keys that begin with a prefix and come after `after`, in their order. */
+  /** Keys that begin with a prefix and sort after `after`, in order. */
   keys(prefix: string, after: string): string[];
 }
 
-/** The objects that are whole among files, which are ids by path. */
+/** The complete objects among files, which are given as ids by path. */
 export function indexObjects(files: ReadonlyMap<string, string>): ObjectIndex {
   const archives = new Map<string, Map<string, GitObject>>();
   const bucketOf = (key: string) => archives.get(archiveNameOf(key) ?? '');
@@ -85,7 +85,7 @@ export function indexObjects(files: ReadonlyMap<string, string>): ObjectIndex {
   for (const [path, id] of files) {
     const part = parsePart(path);
     if (part === null) continue;
-    // Parts of another size are those of another file.
+    // Parts with another count belong to another file.
     const which = `${part.key} ${part.count}`;
     const { parts } = begun.get(which) ?? { parts: new Map<number, ObjectPart>() };
     begun.set(which, {
@@ -95,7 +95,7 @@ export function indexObjects(files: ReadonlyMap<string, string>): ObjectIndex {
   }
   for (const [which, { count, parts }] of begun) {
     const key = which.slice(0, which.lastIndexOf(' '));
-    // Names can announce far more parts than there are.
+    // Names can announce far more parts than exist.
     if (parts.size !== count) continue;
     const inOrder = [...parts].sort(([one], [other]) => one - other).map(([, part]) => part);
     index.put(objectOf(key, inOrder));

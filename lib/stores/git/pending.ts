@@ -5,17 +5,17 @@ import { type Changes, readFiles } from './tree.ts';
 
 /** The files of a repository, with changes that are not pushed yet. */
 export interface Pending {
-  /** Reads the tip of the clone, and puts the changes on it. Throws GitError. */
+  /** Reads the tip of the clone, and applies the changes to it. Throws GitError. */
   read(): Promise<void>;
   /** Ids by path, without the changes. */
   tip(): ReadonlyMap<string, string>;
-  /** With the changes. */
+  /** Ids by path, with the changes. */
   files(): ReadonlyMap<string, string>;
-  /** With the changes; a new object is to be put into it. */
+  /** The objects with the changes; new objects are added to this index. */
   objects(): ObjectIndex;
   add(path: string, id: string, bytes: number): void;
   remove(path: string): void;
-  /** How much is waiting. */
+  /** The size of the pending changes in bytes. */
   bytes(): number;
   /** Ids of blobs that were written for the changes. */
   written(): ReadonlySet<string>;
@@ -23,15 +23,15 @@ export interface Pending {
   next(): { changes: Changes; message: string };
   /** Rebases the changes onto a new tip, except those that conflict with it. Throws GitError. */
   rebase(): Promise<void>;
-  /** The changes were pushed. */
+  /** To be called when the changes were pushed. */
   forget(): void;
-  /** The changes are not to be made any more. */
+  /** Drops the changes. */
   discard(): void;
-  /** The keys of conflicting objects, returned once. */
+  /** The keys of conflicting objects. Each is returned once. */
   takeLost(): string[];
 }
 
-/** The files of a clone; none until they are read. */
+/** The files of a clone; empty until they are read. */
 export function createPending(clone: RepositoryClone): Pending {
   const changes = new Map<string, string | null>();
   const written = new Set<string>();
@@ -58,7 +58,7 @@ export function createPending(clone: RepositoryClone): Pending {
     written.clear();
     bytes = 0;
   };
-  /** Whether a change is still to be made on a new tip. */
+  /** Whether a change must still be made on a new tip. */
   const isWanted = (
     path: string,
     id: string | null,
@@ -66,7 +66,7 @@ export function createPending(clone: RepositoryClone): Pending {
     theirs: ObjectIndex,
   ): boolean => {
     const there = tip.get(path);
-    // An object that was replaced since is not the one to remove.
+    // An object that was replaced since then is not the one to remove.
     if (id === null) return there !== undefined && there === before.tip.get(path);
     const key = parsePart(path)?.key;
     if (key === undefined) return there === undefined || there === before.tip.get(path);
@@ -126,7 +126,7 @@ export function createPending(clone: RepositoryClone): Pending {
   };
 }
 
-/** Names nothing: names may be secret. */
+/** Names no archives: names may be secret. */
 function describe(changes: Changes): string {
   const archives = new Set<string>();
   let added = 0;

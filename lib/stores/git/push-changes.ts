@@ -3,13 +3,13 @@ import { GitError } from '../../git/git.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 import { type Changes, writeTree } from './tree.ts';
 
-/** Attempts to push while others push first: each time, one of them has succeeded. */
+/** Attempts to push while others push first. In each of them, somebody else succeeded. */
 const MAX_PUSHES = 20;
-/** After this many attempts without a new commit there, the push was rejected for another reason. */
+/** After this many attempts without a new commit in the repository, the push was rejected for another reason. */
 const MAX_FRUITLESS_PUSHES = 4;
-/** The pause after an attempt without a new commit, times their number. */
+/** The pause after an attempt without a new commit, multiplied by their number. */
 const PUSH_PAUSE_MS = 500;
-/** Another push was first. Hooks and protected branches give other messages. */
+/** Another push came first. Hooks and protected branches have other messages. */
 const overtaken =
   /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
 
@@ -21,13 +21,13 @@ interface PushOptions {
   beforePush(): Promise<void>;
   /** Milliseconds to wait after a failure; null if a retry is pointless. */
   pauseAfter(error: GitError, tries: number): number | null;
-  /** Called when there is a new tip. Returns the changes that are to be made to it. */
+  /** Called when there is a new tip. Returns the changes to make to it. */
   rebase(): Promise<{ changes: Changes; message: string }>;
 }
 
 /**
- * Makes one commit of changes and pushes it, again on top of whoever was first. Returns once the repository was seen to
- * have the commit on its default branch. Throws GitError, or what `beforePush` throws.
+ * Makes one commit of changes and pushes it, retrying on top of other pushes. Returns once the commit was seen on the
+ * repository's default branch. Throws GitError, or whatever `beforePush` throws.
  */
 export async function pushChanges(
   options: PushOptions,
@@ -52,7 +52,7 @@ export async function pushChanges(
       const pauseMs = isOvertaken ? 0 : pauseAfter(error, ++failures);
       if (pauseMs === null) throw error;
       if (pauseMs > 0) await clock.sleep(pauseMs, signal);
-      // The answer may have been lost, and not the push.
+      // The push may have succeeded with only its answer lost.
       if (await isThere(clone, commit)) return;
       fruitless = clone.tip() === before ? fruitless + 1 : 0;
       if (attempt >= MAX_PUSHES || fruitless >= MAX_FRUITLESS_PUSHES) throw error;
@@ -62,13 +62,13 @@ export async function pushChanges(
   }
 }
 
-/** Whether the default branch has a commit; reads what it is now. */
+/** Whether the default branch has a commit; reads its current state. */
 async function isThere(clone: RepositoryClone, commit: string): Promise<boolean> {
   await clone.fetchTip();
   const tip = clone.tip();
   if (tip === commit) return true;
   if (tip === null) return false;
-  // Empty if every commit before it is there as well.
+  // Empty if all commits leading to it are there as well.
   const missing = await clone.local(['rev-list', '--max-count=1', commit, `^${tip}`]);
   return missing.trim() === '';
 }

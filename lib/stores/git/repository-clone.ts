@@ -20,7 +20,9 @@ export interface CloneOptions {
   credential(): Promise<GitCredential | null>;
 }
 
-/** A clone of a repository to commit in, with its history and trees but without files. All methods throw GitError. */
+/**
+ * A clone of a repository for making commits, with its history and trees but without files. All methods throw GitError.
+ */
 export interface RepositoryClone {
   readonly gitDir: string;
   /** The full name of the default branch. */
@@ -35,11 +37,11 @@ export interface RepositoryClone {
   transfer(args: readonly string[], options?: GitOptions): Promise<string>;
   /** Pushes a commit to the default branch, once. */
   push(commit: string): Promise<void>;
-  /** Reads what the default branch is now. */
+  /** Reads the current state of the default branch. */
   fetchTip(): Promise<void>;
 }
 
-/** Clones a repository. Throws GitError, or what `credential` throws. */
+/** Clones a repository. Throws GitError, or whatever `credential` throws. */
 export async function openClone(options: CloneOptions): Promise<RepositoryClone> {
   const { git, from, gitDir, credential } = options;
   const transferOptions = async (): Promise<GitOptions> => ({
@@ -51,7 +53,7 @@ export async function openClone(options: CloneOptions): Promise<RepositoryClone>
     git.read([`--git-dir=${gitDir}`, ...args], more);
   const transfer = async (args: readonly string[], more: GitOptions = {}) =>
     git.read([`--git-dir=${gitDir}`, ...args], { ...(await transferOptions()), ...more });
-  // The objects of a local path are used in place; the files of a remote, maybe many GB, are not fetched.
+  // The objects of a local path are used in place; a remote's files, possibly many GB, are not fetched.
   const partial = from.isLocal ? ['--shared'] : ['--no-local', '--filter=blob:none'];
   const clone = ['clone', '--quiet', '--mirror', '--template=', ...partial];
   await git.read([...clone, '--', from.location, gitDir], await transferOptions());
@@ -68,10 +70,10 @@ export async function openClone(options: CloneOptions): Promise<RepositoryClone>
     stream: (args, separator) => git.stream([`--git-dir=${gitDir}`, ...args], separator),
     tip: () => tip,
     async push(commit) {
-      // Not thin: git would compare with the file's old version, which is not here.
+      // Not thin: git would compare with the old version of the file, which is not here.
       const plain = ['--quiet', '--no-thin', '--no-verify', '--no-signed', '--no-follow-tags'];
       const args = ['push', ...plain, '--recurse-submodules=no', '--', from.location];
-      // What has only moved to another path is not sent again.
+      // Files that only moved to another path are not sent again.
       await transfer(['-c', 'pack.useSparse=false', ...args, `${commit}:${branch}`]);
     },
     async fetchTip() {

@@ -23,7 +23,7 @@ export class FilesLayout extends StoreFault {
   }
 }
 
-/** Whether a repository has archives at its root. What else is wrong with it is for its users to tell. */
+/** Whether a repository has archives at its root. Any other problem with it is reported when it is used. */
 export async function isInFilesLayout(
   repository: { inspect(): Promise<unknown> } | null,
 ): Promise<boolean> {
@@ -36,14 +36,14 @@ export async function isInFilesLayout(
   }
 }
 
-/** A repository that was cloned. */
+/** A cloned repository. */
 export interface Session {
   clone: RepositoryClone;
   scratch: string;
   blobs: Blobs;
   pending: Pending;
   fetch: ReturnType<typeof createBlobFetcher>;
-  /** When files came; null if that was not read. */
+  /** When each file was added; null if that was not read. */
   times: Map<string, number> | null;
 }
 
@@ -67,7 +67,7 @@ export async function openSession(
   return { clone: cloned, scratch: folder, blobs, pending, fetch, times: null };
 }
 
-/** Makes one commit of what waits and pushes it. Throws GitError and StoreFault. */
+/** Makes one commit of the pending changes and pushes it. Throws GitError and StoreFault. */
 export async function pushPending(
   { address, access, clock, signal }: GitStoreOptions,
   opened: Session,
@@ -91,11 +91,11 @@ export async function pushPending(
   for (const path of pending.next().changes.keys()) opened.times?.set(path, now);
   await blobs.forget(pending.written());
   pending.forget();
-  // With what others have pushed since.
+  // Includes what others have pushed since.
   await pending.read();
 }
 
-/** Adds the guide to what waits; false if it is there. Throws GitError. */
+/** Adds the guide to the pending changes; false if it is already there. Throws GitError. */
 export async function writeGuide({
   blobs,
   pending,

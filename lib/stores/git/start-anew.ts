@@ -10,10 +10,10 @@ import { committer, type RepositoryClone } from './repository-clone.ts';
 import { writeTree } from './tree.ts';
 
 const PUSH_TIMEOUT_MS = 30 * 60_000;
-/** Cleaning up a local repository reads all that is left in it. */
+/** Garbage collection in a local repository reads everything left in it. */
 const GC_TIMEOUT_MS = 60 * 60_000;
 
-/** The keys that an archive needs, by its name in keys. */
+/** The keys that an archive needs. */
 export interface NeededKeys {
   archiveName: string;
   /** The number of its newest state. */
@@ -25,7 +25,7 @@ interface StartAnewOptions {
   repository: GitStore;
   address: GitAddress;
   access: GitStoreAccess;
-  /** What is known; of other archives everything is kept. */
+  /** The archives whose needs are known; everything of other archives is kept. */
   needed: readonly NeededKeys[];
   /** For temporary files; exists. */
   folder: string;
@@ -33,9 +33,9 @@ interface StartAnewOptions {
 }
 
 /**
- * The size of a repository in bytes with its history: of a local one that of its packs, of others estimated from names.
- * The names of archives at the root, left from before a migration, do not tell their size: each counts like the largest of
- * the same name whose size is known.
+ * The size of a repository in bytes, including its history: for a local one the size of its packs, for others an
+ * estimate from names. Archives at the root, left from before a migration, do not have their size in their name: each
+ * counts like the largest one of the same name whose size is known.
  */
 export async function measureRepository({
   repository,
@@ -52,7 +52,7 @@ export async function measureRepository({
   }
   const tip = clone.tip();
   if (tip === null) return 0;
-  // Not `rev-list --objects`, which leaves out what is not here.
+  // Not `rev-list --objects`, which omits what is not here.
   const known = new Map<string, number>();
   const log = ['log', '-m', '--raw', '--no-abbrev', '--no-renames', '--diff-filter=AM', '-z'];
   let id = '';
@@ -83,9 +83,9 @@ function sizeOfRoots(
 }
 
 /**
- * Replaces the history of a repository by one commit, with what its archives need and files of others. Null if that was
- * done, else why not: others have changed something there, it is not complete, or there is nothing to leave out. Throws StoreFault, or GitError of a
- * cleaning up that failed.
+ * Replaces a repository's history with one commit, which contains what its archives need and the files of others.
+ * Returns null if that was done, else the reason it was not: others have changed something there, it is incomplete, or
+ * there is nothing to drop. Throws StoreFault, and GitError if cleaning up failed.
  */
 export async function startAnew(options: StartAnewOptions): Promise<string | null> {
   const { repository, address, access, signal } = options;
@@ -116,7 +116,7 @@ export async function startAnew(options: StartAnewOptions): Promise<string | nul
   return null;
 }
 
-/** The paths that are kept, or why it cannot be said what is needed. */
+/** The paths to keep, or why it cannot be determined what is needed. */
 function chooseFiles(
   files: ReadonlyMap<string, string>,
   needed: readonly NeededKeys[],
@@ -147,8 +147,8 @@ function chooseFiles(
 }
 
 /**
- * Why leaving out the history would lose something of others; null if it would not. A host begins a repository with a
- * README, which is a commit of others: its files must still be there as they were.
+ * Why dropping the history would lose something of others; null if it would not. A host starts a repository with a
+ * README, in a commit that is not ours: its files must still be there unchanged.
  */
 async function findStrange(clone: RepositoryClone, tip: string): Promise<string | null> {
   const commits = clone.stream(['log', '--format=%ce %H %P', tip], '\n');
@@ -163,8 +163,8 @@ async function findStrange(clone: RepositoryClone, tip: string): Promise<string 
 }
 
 /**
- * Pushes a commit without parents. A clone without files cannot: git would send the files again, which it does not
- * have. That of a clone which ends at the tip assumes that the other side has all of it.
+ * Pushes a commit without parents. That does not work from a clone without files: git would send files that it does not
+ * have. From a clone that ends at the tip, git assumes that the other side has all of them.
  */
 async function pushRoot(
   { address, access, folder }: StartAnewOptions,

@@ -19,14 +19,14 @@ export async function readFiles(
     const end = record.indexOf('\t');
     const [mode = '', , id = ''] = record.slice(0, end).split(' ');
     const path = record.slice(end + 1);
-    // A link or submodule in place of a part is not one: nothing can be read from it.
+    // A link or submodule cannot be a part: nothing can be read from it.
     if (!mode.startsWith('100') && parsePart(path) !== null) continue;
     files.set(path, id);
   }
   return files;
 }
 
-/** When each file below `archives` came, in milliseconds since the epoch. Throws GitError. */
+/** When each file below `archives` was added, in milliseconds since the epoch. Throws GitError. */
 export async function readTimes(
   clone: RepositoryClone,
   commit: string | null,
@@ -46,10 +46,10 @@ export async function readTimes(
   return times;
 }
 
-/** What a commit does with files: ids of those that it adds or replaces, null for those that it removes. */
+/** The changes of a commit: ids of files that it adds or replaces, null for those that it removes. */
 export type Changes = ReadonlyMap<string, string | null>;
 
-/** Writes the tree of a commit with changes, of which no file needs to be here. Throws GitError. */
+/** Writes the tree of a commit with changes. None of its files need to be here. Throws GitError. */
 export async function writeTree(
   clone: RepositoryClone,
   commit: string | null,
