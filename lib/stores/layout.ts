@@ -1,28 +1,28 @@
 import { createHmac } from 'node:crypto';
 
-/** How a store names what it keeps. */
+/** The naming scheme of a store. */
 export interface Naming {
   /** The name of an archive in keys. `archive` is its file name in the archive folder. */
   archive(archive: string): string;
-  /** The part of an object's name that tells its content, from the content's SHA-256. */
+  /** The part of an object's name that identifies its content, derived from the content's SHA-256. */
   content(sha256: string): string;
 }
 
-/** What follows the names of encrypted objects. */
+/** The suffix of encrypted objects' names. */
 const ENCRYPTED = '.age';
 
-/** The object that says how to restore by hand. */
+/** The object that explains how to restore by hand. */
 export const README_KEY = 'README.txt';
 
 const ROOT = 'archives/';
 
-/** Names anybody can read: archives by their names, content by its SHA-256. */
+/** Names that anyone can read: archives by their names, content by its SHA-256. */
 export const plainNaming: Naming = {
   archive: (archive) => archive.replace(/\.bundle$/, ''),
   content: (sha256) => sha256,
 };
 
-/** Names that reveal nothing without the key, and are the same each time. */
+/** Names that reveal nothing without the key, and are deterministic. */
 export function createSecretNaming(key: string): Naming {
   const digest = (what: string, text: string) =>
     createHmac('sha256', key).update(`${what}\0${text}`).digest('hex').slice(0, 40);
@@ -32,19 +32,19 @@ export function createSecretNaming(key: string): Naming {
   };
 }
 
-/** What all keys begin with, or those of one archive. */
+/** The prefix of all keys, or of one archive's keys. */
 export function keysOf(archiveName?: string): string {
   return archiveName === undefined ? ROOT : `${ROOT}${archiveName}/`;
 }
 
-/** The archive that a key, or the beginning of one, belongs to; null if that does not say. */
+/** The archive that a key or key prefix belongs to; null if it does not say. */
 export function archiveNameOf(key: string): string | null {
   if (!key.startsWith(ROOT)) return null;
   const end = key.indexOf('/', ROOT.length);
   return end < 0 ? null : key.slice(ROOT.length, end);
 }
 
-/** The highest number of a state. */
+/** The highest state number. */
 export const MAX_STATE_NUMBER = 99_999_999;
 
 /** The key of a state of an archive. States are numbered from 1. */
@@ -54,8 +54,8 @@ export function stateKey(archiveName: string, number: number, isEncrypted: boole
 }
 
 /**
- * The key of an object. The name of an encrypted one ends in the SHA-256 of what is stored, so that it can be
- * checked without being decrypted.
+ * The key of an object. The name of an encrypted object ends with the SHA-256 of the stored bytes, so that it can be
+ * checked without decrypting.
  */
 export function objectKey(
   archiveName: string,
@@ -66,19 +66,19 @@ export function objectKey(
   return `${keysOf(archiveName)}objects/${name}`;
 }
 
-/** What a key is. */
+/** The kinds of keys. */
 export type ParsedKey =
   | { kind: 'state'; archiveName: string; number: number; isEncrypted: boolean }
   | {
       kind: 'object';
       archiveName: string;
       content: string;
-      /** SHA-256 of what is stored. */
+      /** SHA-256 of the stored bytes. */
       sha256: string;
       isEncrypted: boolean;
     };
 
-// A name in a folder can have 255 bytes.
+// A file name can have 255 bytes.
 const stateForm = /^archives\/([^/]{1,255})\/states\/(\d{8})\.json(\.age)?$/;
 const objectForm =
   /^archives\/([^/]{1,255})\/objects\/(?:([0-9a-f]{40})-([0-9a-f]{64})\.age|([0-9a-f]{64}))$/;

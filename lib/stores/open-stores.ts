@@ -9,34 +9,34 @@ import type { GitStoreAccess } from './git/git-store-options.ts';
 import type { ObjectStore } from './object-store.ts';
 import { createPace } from './pace.ts';
 
-/** How many bytes of parts are held in memory at once, by all stores. */
+/** How many bytes of parts all stores together hold in memory at once. */
 const MAX_BYTES_IN_MEMORY = 64 * 2 ** 20;
 
 interface OpenStoresOptions {
-  /** Where uploads that were interrupted are noted, in a folder for each store. */
+  /** Where interrupted uploads are recorded, in one folder per store. */
   folder: string;
-  /** The limit of all stores; null for none. */
+  /** The bandwidth limit for all stores together; null for none. */
   bytesPerSecond: number | null;
   clock: Clock;
   signal: AbortSignal;
-  /** Called with what is not a failure, but should be known. */
+  /** Called with remarks that are not failures. */
   onRemark(text: string): void;
-  /** Needed for stores that are git repositories. */
+  /** Required for stores that are git repositories. */
   git?(): GitStoreAccess;
 }
 
-/** A store, and where what this machine knows of it is kept. */
+/** A store, and the folder for what this machine knows about it. */
 export interface OpenStore {
   id: string;
   address: StoreAddress;
   objects: ObjectStore;
-  /** The same as `objects`, if it is a git repository. */
+  /** The same object as `objects` if the store is a git repository; else null. */
   repository: GitStore | null;
   /** Exists, and belongs to this store alone. */
   folder: string;
 }
 
-/** Opens stores, which are contacted with their first use. The client of S3 is loaded only if there is a bucket. */
+/** Opens stores, which are contacted on first use. The S3 client is loaded only if there is a bucket. */
 export async function openStores(
   addresses: readonly StoreAddress[],
   { folder, bytesPerSecond, clock, signal, onRemark, git }: OpenStoresOptions,
@@ -53,7 +53,7 @@ export async function openStores(
         return { id, address, folder: own, objects, repository: null };
       }
       if (address.kind === 'git') {
-        if (git === undefined) throw new Error('a git repository was to be opened without access');
+        if (git === undefined) throw new Error('a git repository cannot be opened without access');
         const { createGitStore } = await import('./git/git-store.ts');
         const options = { address, access: git(), folder: own, clock, signal, pace };
         const repository = createGitStore(options);

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 /** Waits before bytes are sent or read, so that a limit holds on average. */
 export type Pace = (bytes: number) => Promise<void>;
 
-/** A limit in bytes per second that all uses share; null for none. Rejects with the signal's reason. */
+/** A limit in bytes per second shared by all uses; null for none. Rejects with the signal's reason. */
 export function createPace(bytesPerSecond: number | null, clock: Clock, signal: AbortSignal): Pace {
   if (bytesPerSecond === null) return async () => signal.throwIfAborted();
   let freeAt = 0;

@@ -1,4 +1,4 @@
-/** The object that says how to restore by hand, with nothing but common tools. */
+/** The object that explains how to restore by hand, with nothing but common tools. */
 export function formatReadme(): string {
   return `Backups of git repositories, stored by Backup Observatory.
 

@@ -10,8 +10,8 @@ const fileName = z
   .regex(/^(?!\.{1,2}(?:\/|$))[^/\\\p{Cc}]+(?:\.versions\/\d{1,9}\.json)?$/u);
 
 /**
- * What a store has of an archive after a backup: its note, and which object is which file of it. Whoever has a
- * state and its objects has the whole archive, with all versions that were kept then. Never changed.
+ * What a store has of an archive after a backup: its note, and which object holds which of its files. A state and its
+ * objects are the whole archive, with all versions kept at that time. A state never changes.
  */
 export const storeState = z.object({
   format: z.literal(1),
@@ -27,12 +27,12 @@ export const storeState = z.object({
     .array(
       z.object({
         name: fileName,
-        /** The key of its object. */
+        /** The key of the file's object. */
         key: z.string().max(1_200),
-        /** Of the file. */
+        /** SHA-256 of the file. */
         sha256,
         size_bytes: z.int().min(0),
-        /** Of what is stored, which differs if it is encrypted. */
+        /** The size of the stored bytes, which differs if they are encrypted. */
         stored_bytes: z.int().min(0),
       }),
     )

@@ -7,7 +7,7 @@ import type { StoredVersion } from './find-version.ts';
 import { ObjectFault } from './object-fault.ts';
 import { filesOf, type StateReading } from './read-state.ts';
 
-/** How many files are downloaded at once. */
+/** How many files are downloaded concurrently. */
 const AT_ONCE = 3;
 const PARTS = '.parts';
 
@@ -17,7 +17,7 @@ export interface UnfetchedFile {
   fault: ObjectFault;
 }
 
-/** How far a download is. */
+/** The progress of a download. */
 export interface FetchProgress {
   files: number;
   allFiles: number;
@@ -26,9 +26,9 @@ export interface FetchProgress {
 }
 
 /**
- * Downloads what a version needs into a folder, which then is an archive folder with that version. Files that are
- * there already are kept. Returns every file that could not be downloaded. Throws StoreFault if the store cannot be
- * used, or file system errors.
+ * Downloads what a version needs into a folder, which then is an archive folder with that version. Existing files are
+ * kept. Returns every file that could not be downloaded. Throws StoreFault if the store cannot be used, and file system
+ * errors.
  */
 export async function fetchArchive(
   reading: StateReading,
@@ -70,7 +70,7 @@ export async function fetchArchive(
       }
     }),
   );
-  // All have ended before anything else is done with the folder.
+  // All downloads have ended before anything else happens to the folder.
   for (const result of await Promise.allSettled(work)) {
     if (result.status === 'rejected') throw result.reason;
   }
@@ -79,7 +79,7 @@ export async function fetchArchive(
     const modified = parsedNote.archive_modified_ms / 1_000;
     await utimes(join(folder, archive), modified, modified);
   }
-  // Last, so that a folder with a note is whole.
+  // Written last, so that a folder with a note is complete.
   const path = join(folder, noteName(archive));
   await writeFile(`${path}.new`, note, { mode: 0o600 });
   await rename(`${path}.new`, path);
@@ -87,7 +87,7 @@ export async function fetchArchive(
   return [];
 }
 
-/** How many bytes are still to be downloaded for a version. */
+/** How many bytes of a version remain to be downloaded. */
 export async function sizeToFetch(
   { state, entry }: StoredVersion,
   folder: string,

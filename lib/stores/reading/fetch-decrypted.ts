@@ -4,15 +4,15 @@ import { nullIfMissing, readChunks } from '../../files.ts';
 import { CHUNK_BYTES, DecryptionFailed, SEALED_BYTES } from '../age-payload.ts';
 import { openGathering } from '../gathering-file.ts';
 import type { StateFile } from '../store-state.ts';
-import { goOnWithFile, type OnBytes, otherContent, readExactly } from './fetch-object.ts';
+import { resumeFile, type OnBytes, otherContent, readExactly } from './fetch-object.ts';
 import { hashObject } from './hash-object.ts';
 import { ObjectFault, undecrypted } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
 
 /**
- * Downloads an encrypted object and decrypts it as it comes into the file `to`, which must then be the wanted one.
- * `storedSha256` is that of the object. Resumes what an earlier try left: the file, and beside it the
- * header of the object. Throws ObjectFault, StoreFault or file system errors.
+ * Downloads an encrypted object and decrypts it on the fly into the file `to`, which must then be the wanted one.
+ * `storedSha256` is the SHA-256 of the object. Resumes from what an earlier attempt left: the file, and the object's
+ * header beside it. Throws ObjectFault, StoreFault or file system errors.
  */
 export async function fetchDecrypted(
   reading: StateReading,
@@ -22,11 +22,11 @@ export async function fetchDecrypted(
   onBytes: OnBytes,
 ): Promise<void> {
   const { key, stored_bytes } = file;
-  await goOnWithFile(key, to, file.size_bytes, async (left) => {
+  await resumeFile(key, to, file.size_bytes, async (left) => {
     const fault = await download(reading, file, to, left, onBytes);
     if (fault === null) return;
-    // The SHA-256 of the decrypted bytes is the proof. That of the stored ones only tells whether the header was altered,
-    // after which nothing was downloaded.
+    // The SHA-256 of the decrypted bytes is the proof. The SHA-256 of the stored bytes only shows whether the header
+    // was altered, in which case nothing was downloaded.
     if (left === 0 && fault.kind === 'locked') {
       const stored = await hashObject(reading, { key, sizeBytes: stored_bytes });
       if (stored !== storedSha256) throw otherContent(key, stored, storedSha256);
@@ -40,7 +40,7 @@ function headerOf(path: string): string {
   return `${path}.header`;
 }
 
-/** Returns what is wrong with what has come, if anything. */
+/** Returns the fault of the downloaded file, if any. */
 async function download(
   reading: StateReading,
   file: StateFile,
@@ -81,13 +81,13 @@ async function download(
   return new ObjectFault('damaged', key, reason);
 }
 
-/** Where to go on: with a chunk of the file, and a byte of the object. The header is what comes before them. */
+/** Where to resume: at a chunk of the file, and a byte of the object. The header is everything before the chunks. */
 async function findStart(
   { size_bytes }: StateFile,
   to: string,
   left: number,
 ): Promise<{ header: Uint8Array; firstChunk: number; from: number }> {
-  // The last chunk comes again in any case: without it, nothing says that it is the last.
+  // The last chunk is always downloaded again: nothing else proves that it is the last.
   const firstChunk = Math.floor(Math.min(left, size_bytes - 1) / CHUNK_BYTES);
   const header = firstChunk > 0 ? await nullIfMissing(readFile(headerOf(to))) : null;
   if (header === null) return { header: Buffer.alloc(0), firstChunk: 0, from: 0 };

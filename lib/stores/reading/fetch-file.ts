@@ -9,16 +9,16 @@ import { fetchObject, type OnBytes } from './fetch-object.ts';
 import { ObjectFault } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
 
-/** Where files are downloaded to. */
+/** The folders for downloads. */
 export interface FetchFolder {
   path: string;
-  /** Where what is not complete yet is kept. Exists, on the same disk. */
+  /** Where incomplete files are kept. Exists, and is on the same disk. */
   parts: string;
 }
 
 /**
- * Downloads a file of an archive, decrypts it, and checks its SHA-256 and size. Keeps a complete one, and
- * resumes what an earlier try left. Throws ObjectFault, StoreFault or file system errors.
+ * Downloads a file of an archive, decrypts it, and checks its SHA-256 and size. Keeps a complete file, and resumes an
+ * incomplete one. Throws ObjectFault, StoreFault or file system errors.
  */
 export async function fetchFile(
   reading: StateReading,
@@ -30,19 +30,19 @@ export async function fetchFile(
   const to = join(folder.path, name);
   if (await isThere(to, file)) return onBytes(stored_bytes);
   const parsed = parseKey(key);
-  if (parsed?.kind !== 'object') throw new ObjectFault('damaged', key, 'is not of a file');
+  if (parsed?.kind !== 'object') throw new ObjectFault('damaged', key, 'is not the key of a file');
   const part = join(folder.parts, createHash('sha256').update(key).digest('hex').slice(0, 32));
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   if (parsed.isEncrypted) await fetchDecrypted(reading, file, parsed.sha256, part, onBytes);
   else {
-    // The bytes are those of the file, whose SHA-256 is its name.
+    // The bytes are those of the file, and its SHA-256 is their name.
     const expected = { key, sizeBytes: stored_bytes, sha256: parsed.sha256 };
     await fetchObject(reading, expected, part, onBytes);
   }
   await rename(part, to);
 }
 
-/** How many bytes of a file are still to be downloaded, by its size. */
+/** How many bytes of a file remain to be downloaded, judging by its size. */
 export async function bytesToFetch(
   { name, size_bytes, stored_bytes }: StateFile,
   folder: string,

@@ -5,19 +5,19 @@ import { openGathering } from '../gathering-file.ts';
 import { isRefusal, ObjectFault, withObject } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
-/** An object as it must be. */
+/** The expected properties of an object. */
 export interface ExpectedObject {
   key: string;
   sizeBytes: number;
 }
 
-/** Is called with how many more bytes have come. */
+/** Called with the number of bytes that have arrived since the last call. */
 export type OnBytes = (bytes: number) => void;
 
 /**
- * Downloads an object as it is stored into a file and returns its SHA-256, which must be the one of `expected`. Null:
- * only the store knows it. Resumes what an earlier try left in the file. Throws ObjectFault, StoreFault or
- * file system errors.
+ * Downloads an object as stored into a file and returns its SHA-256, which must match `expected.sha256` unless that is
+ * null because only the store knows it. Resumes from what an earlier attempt left in the file. Throws ObjectFault,
+ * StoreFault or file system errors.
  */
 export async function fetchObject(
   reading: StoreReading,
@@ -26,7 +26,7 @@ export async function fetchObject(
   onBytes: OnBytes,
 ): Promise<string> {
   const { key, sizeBytes, sha256 } = expected;
-  return goOnWithFile(key, to, sizeBytes, async (left) => {
+  return resumeFile(key, to, sizeBytes, async (left) => {
     const found = await download(reading, expected, to, left, onBytes);
     if (sha256 !== null && found !== sha256) throw otherContent(key, found, sha256);
     return found;
@@ -34,10 +34,10 @@ export async function fetchObject(
 }
 
 /**
- * Downloads the object `key` into a file, which gets at most `maxBytes`. `work` gets the size of what an earlier try
- * left, and is called again without it where that is no good.
+ * Downloads the object `key` into a file, which gets at most `maxBytes`. `work` gets the size of the partial file, and
+ * is called again with an empty file if that is unusable.
  */
-export async function goOnWithFile<Result>(
+export async function resumeFile<Result>(
   key: string,
   path: string,
   maxBytes: number,
@@ -48,7 +48,7 @@ export async function goOnWithFile<Result>(
     try {
       return await work(left);
     } catch (error) {
-      // What was left may be damaged, or of an object that has become shorter: from the beginning then.
+      // The partial file may be damaged, or the object may have become shorter: start over.
       if (!isUnfit(error) && !isRefusal(error)) throw error;
     }
   }
@@ -61,7 +61,10 @@ export async function goOnWithFile<Result>(
   }
 }
 
-/** The bytes of an object from an offset on. Throws ObjectFault if it has not the size it must have, or StoreFault. */
+/**
+ * The bytes of an object from an offset. Throws ObjectFault if the object does not have the expected size, or
+ * StoreFault.
+ */
 export async function* readExactly(
   reading: StoreReading,
   { key, sizeBytes }: ExpectedObject,

@@ -5,20 +5,20 @@ import { ObjectFault, withObject } from './object-fault.ts';
 import { type ReadState, readState, type StateReading } from './read-state.ts';
 
 const AT_ONCE = 6;
-/** How many states are known before they are read, for stores that fetch many at once. */
+/** How many states are announced before they are read, for stores that fetch many at once. */
 const BATCH = 600;
-/** How many states before a damaged one are tried. With the wrong identity, none of any archive can be read. */
+/** How many states before a damaged one are tried. With the wrong identity, no state of any archive can be read. */
 const MAX_OLDER = 3;
 
-/** The newest state of an archive, or why it cannot be read and the newest of those before it that can. */
+/** The newest state of an archive, or its fault and the newest readable state before it. */
 export type FoundArchive = { ref: StateRef } & (
   | { state: ReadState; fault: null }
   | { state: null; fault: ObjectFault; older: ReadState | null }
 );
 
 /**
- * Reads the newest state of every archive of a store, in no particular order. Those of encrypted archives tell the
- * names. Throws StoreFault.
+ * Reads the newest state of every archive in a store, in no particular order. The states of encrypted archives reveal
+ * their names. Throws StoreFault.
  */
 export async function* readNewestStates(
   reading: StateReading,
@@ -54,7 +54,7 @@ export async function* readNewestStates(
   }
 }
 
-/** A state that still tells which archive it is, if its newest one is damaged. */
+/** Finds a state that still names its archive, if the newest one is damaged. */
 async function readOlder(reading: StateReading, newest: StateRef): Promise<ReadState | null> {
   if (newest.isEncrypted && reading.identities.length === 0) return null;
   const states = await findStates(reading.objects, newest.archiveName);
@@ -69,17 +69,17 @@ async function readOlder(reading: StateReading, newest: StateRef): Promise<ReadS
   return null;
 }
 
-/** Where the states of an archive are. */
+/** The states of an archive. */
 export interface FoundStates {
-  /** Of each archive of the store that holds it, oldest first. None if there is none. */
+  /** For each archive of the store that holds it, its states, oldest first. Empty if there is no archive. */
   archives: StateRef[][];
-  /** Encrypted archives whose names could not be read. */
+  /** The number of encrypted archives whose names could not be read. */
   unread: number;
 }
 
 /**
- * Finds the states of an archive by its file name. The key of the names leads to it at once; without it, or if it is
- * another one, every encrypted archive is asked for its name. Throws StoreFault.
+ * Finds the states of an archive by its file name. The names key leads to it directly; without that key, or with a
+ * wrong one, the name of every encrypted archive is read. Throws StoreFault.
  */
 export async function findArchive(
   reading: StateReading,

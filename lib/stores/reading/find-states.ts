@@ -1,7 +1,7 @@
 import { keysOf, parseKey } from '../layout.ts';
 import type { ObjectStore } from '../object-store.ts';
 
-/** A state of an archive, which is not read yet. */
+/** A reference to a state of an archive that has not been read yet. */
 export interface StateRef {
   /** The name of the archive in keys. */
   archiveName: string;
@@ -20,7 +20,7 @@ export async function findStates(objects: ObjectStore, archiveName: string): Pro
   return states.sort((one, other) => one.number - other.number);
 }
 
-/** The newest state of each archive of a store. Reads the names of all objects, and holds one at a time. */
+/** The newest state of each archive in a store. Lists the names of all objects, and holds one at a time. */
 export async function* findNewestStates(objects: ObjectStore): AsyncGenerator<StateRef> {
   let newest: StateRef | null = null;
   for await (const { key } of objects.list(keysOf())) {

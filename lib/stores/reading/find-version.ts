@@ -6,14 +6,14 @@ import type { StateRef } from './find-states.ts';
 import { ObjectFault, withObject } from './object-fault.ts';
 import { type ReadState, readState, type StateReading } from './read-state.ts';
 
-/** How many states are read at once. */
+/** How many states are read concurrently. */
 const AT_ONCE = 6;
 
 /** A version in a store. */
 export interface StoredVersion {
-  /** The newest state that has it. */
+  /** The newest state that contains it. */
   state: ReadState;
-  /** Null for an archive of an earlier release, which is one version. */
+  /** Null for an archive from an earlier release, which is a single version. */
   entry: VersionEntry | null;
   /** When it was made, in milliseconds since the epoch. */
   madeAt: number;
@@ -29,8 +29,8 @@ export function versionsOf(state: ReadState): StoredVersion[] {
 }
 
 /**
- * Reads the states of an archive, newest first, and calls `found` with each. One that cannot be read is told to
- * `onFault` and left out. Throws StoreFault.
+ * Reads the states of an archive, newest first, and calls `found` with each. Unreadable states are passed to `onFault`
+ * and skipped. Throws StoreFault.
  */
 export async function readStates(
   reading: StateReading,
@@ -51,9 +51,9 @@ export async function readStates(
 }
 
 /**
- * Finds a version of a repository. `archives` are the states of each of its archives. For the newest version only
- * the newest states are read; for another one all, because the newest may have pruned it. Throws NOT_FOUND, CONFLICT
- * if a number is that of several versions, ObjectFault if the newest state cannot be read, or StoreFault.
+ * Finds a version of a repository. `archives` lists the states of each of its archives. For the newest version, only
+ * the newest states are read; for any other, all are, because the newest may have pruned it. Throws NOT_FOUND, CONFLICT
+ * if several versions have the number, ObjectFault if the newest state cannot be read, or StoreFault.
  */
 export async function findVersion(
   reading: StateReading,
@@ -90,7 +90,7 @@ async function findOther(
     for (const version of versionsOf(state)) {
       oldest = Math.min(oldest, version.madeAt);
       if (!isMeant(version)) continue;
-      // Versions with the same manifest are the same. When asked by time, only the last one counts.
+      // Versions with the same manifest are the same. For a choice by time, only the last one counts.
       const id = isNumber ? (version.entry?.manifest_sha256 ?? '') : '';
       const other = best.get(id);
       if (other === undefined || isBetter(version, other)) best.set(id, version);
@@ -103,7 +103,10 @@ async function findOther(
 
   function notFound(): AppError {
     if ('version' in choice) {
-      return new AppError('NOT_FOUND', `the store has no version ${choice.version} of it`);
+      return new AppError(
+        'NOT_FOUND',
+        `the store has no version ${choice.version} of this repository`,
+      );
     }
     const since = Number.isFinite(oldest)
       ? `: its oldest is of ${new Date(oldest).toISOString()}`
@@ -125,11 +128,15 @@ async function findNewest(
     if (last !== undefined) newest.push(last);
   }
   const [found] = newest.sort((one, other) => other.madeAt - one.madeAt);
-  if (found === undefined) throw new AppError('NOT_FOUND', 'the store has no version of it');
+  if (found === undefined)
+    throw new AppError('NOT_FOUND', 'the store has no version of this repository');
   return found;
 }
 
-/** The later one; if both are of one time, that of the later state, whose objects are not pruned. */
+/**
+ * Whether one is later than the other; for the same time, whether its state is later, because its objects are not
+ * pruned.
+ */
 function isBetter(one: StoredVersion, other: StoredVersion): boolean {
   if (one.madeAt !== other.madeAt) return one.madeAt > other.madeAt;
   const [a, b] = [one.state, other.state];

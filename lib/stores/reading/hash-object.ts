@@ -4,15 +4,15 @@ import { ObjectFault } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
-/** An object as it was listed. */
+/** An object as listed. */
 interface ListedObject {
   key: string;
   sizeBytes: number;
 }
 
 /**
- * The SHA-256 of what is stored under a key. Throws ObjectFault if there is nothing, or more than was listed: an answer
- * need not end. Throws StoreFault too.
+ * The SHA-256 of the bytes stored under a key. Throws ObjectFault if there are none, or more than listed: a response
+ * may never end. Also throws StoreFault.
  */
 export async function hashObject(reading: StoreReading, object: ListedObject): Promise<string> {
   const hash = createHash('sha256');
@@ -21,8 +21,8 @@ export async function hashObject(reading: StoreReading, object: ListedObject): P
 }
 
 /**
- * The SHA-256 of what is stored under a key, and that of what it decrypts to; null if the identities do not decrypt
- * it. Throws like `hashObject`.
+ * The SHA-256 of the bytes stored under a key and, if the identities can decrypt them, of the decrypted content; else
+ * null. Throws like `hashObject`.
  */
 export async function hashDecrypted(
   reading: StateReading,
@@ -36,7 +36,7 @@ export async function hashDecrypted(
     if (!read.done) stored.update(read.value);
     return read;
   };
-  // Without `return`, so that a failed decryption does not end it: the rest is still hashed.
+  // Has no `return`, so that a failed decryption does not end it: the rest is still hashed.
   const tapped = { [Symbol.asyncIterator]: () => ({ next }) };
   let isDecrypted = true;
   try {

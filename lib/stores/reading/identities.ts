@@ -5,8 +5,8 @@ import { AppError } from '../../errors.ts';
 const MAX_FILE_BYTES = 2 ** 16;
 
 /**
- * Reads a file of age identities, as `age-keygen` writes it: one `AGE-SECRET-KEY-…` a line, and comments. Throws
- * BAD_REQUEST, which never repeats what is in the file.
+ * Reads a file of age identities, as written by `age-keygen`: one `AGE-SECRET-KEY-…` per line, and comments. Throws
+ * BAD_REQUEST, which never repeats the file's contents.
  */
 export async function readIdentities(path: string): Promise<string[]> {
   const text = await readText(path);
@@ -20,7 +20,7 @@ export async function readIdentities(path: string): Promise<string[]> {
     try {
       new Decrypter().addIdentity(identity);
     } catch {
-      // Without the cause, which may repeat the secret.
+      // Without the cause, which may contain the secret.
       throw invalid(`has something other than an identity as its entry ${index + 1}`);
     }
   }

@@ -8,18 +8,16 @@ export interface ListedState extends StateRef, StoredObject {}
 /** What a listing shows of an archive. */
 export interface ListedArchive {
   name: string;
-  /** By key. */
+  /** Objects by key. */
   objects: Map<string, StoredObject>;
-  /** In the order of their numbers. */
+  /** In ascending order of their numbers. */
   states: ListedState[];
 }
 
 /** An archive, or a foreign key. */
 export type Listed = { archive: ListedArchive } | { strange: string };
 
-/**
- * Everything that a store has but its README, or what it has of one archive. Holds the names of one archive at a time.
- */
+/** Everything in a store except its README, or everything of one archive. Holds the names of one archive at a time. */
 export async function* listContents(
   objects: ObjectStore,
   archiveName: string | null = null,

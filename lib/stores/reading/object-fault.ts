@@ -2,12 +2,12 @@ import type { DecryptionFailed } from '../age-payload.ts';
 import { StoreFault } from '../object-store.ts';
 
 /**
- * What is wrong with an object: it is `missing`, it is `damaged`, it is `locked` (no identity can decrypt it), or the
- * store `refused` it.
+ * What is wrong with an object: it is `missing`, `damaged`, or `locked` (no identity can decrypt it), or the store
+ * `refused` to return it.
  */
 export type ObjectFaultKind = 'missing' | 'damaged' | 'locked' | 'refused';
 
-/** An object that is not there, or not what it must be. The message names its key. */
+/** An object that is missing or not as expected. The message contains its key. */
 export class ObjectFault extends Error {
   override readonly name = 'ObjectFault';
   readonly kind: ObjectFaultKind;
@@ -30,14 +30,14 @@ export function undecrypted(key: string, cause: DecryptionFailed): ObjectFault {
   return new ObjectFault(kind, key, `cannot be decrypted: ${reason}`, { cause });
 }
 
-/** Whether a store answers, and refuses. */
+/** Whether the store answered but refused the request. */
 export function isRefusal(error: unknown): error is StoreFault {
   return error instanceof StoreFault && (error.kind === 'other' || error.kind === 'denied');
 }
 
 /**
- * Does what needs one object. That the store refuses this one says nothing of the others, so that it is an ObjectFault
- * then.
+ * Performs work that needs one object. A refusal of this object says nothing about the others, so it becomes an
+ * ObjectFault.
  */
 export async function withObject<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
   try {

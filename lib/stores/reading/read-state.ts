@@ -12,23 +12,23 @@ import type { StateRef } from './find-states.ts';
 import { ObjectFault, undecrypted } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
-/** What age adds to a state, for many recipients. */
+/** How many bytes age adds to a state for many recipients. */
 const MAX_ADDED_BYTES = 2 ** 20;
 
-/** What reading states needs. */
+/** What is needed to read states. */
 export interface StateReading extends StoreReading {
-  /** age identities (`AGE-SECRET-KEY-…`); none if nothing is to be decrypted. */
+  /** age identities (`AGE-SECRET-KEY-…`); empty to decrypt nothing. */
   identities: readonly string[];
 }
 
-/** A state that was read, with its archive's note. */
+/** A state that was read, including its archive's note. */
 export interface ReadState extends StoreState {
   ref: StateRef;
   parsedNote: ArchiveNote;
 }
 
 /**
- * Reads a state, decrypts it, and checks that it belongs where it lies and lists all that its note names. Throws
+ * Reads a state, decrypts it, and checks that it belongs at its key and lists everything that its note names. Throws
  * ObjectFault if not, or StoreFault.
  */
 export async function readState(reading: StateReading, ref: StateRef): Promise<ReadState> {
@@ -36,7 +36,7 @@ export async function readState(reading: StateReading, ref: StateRef): Promise<R
   const damaged = (reason: string) => new ObjectFault('damaged', ref.key, reason);
   const state = parseState(text);
   if (state === null) throw damaged('is not a state of an archive');
-  // Names of encrypted archives are secret. The caller checks that they match.
+  // Names of encrypted archives are secret, so the caller checks that they match.
   if (!ref.isEncrypted && plainNaming.archive(state.archive) !== ref.archiveName) {
     throw damaged(`is a state of another archive (${state.archive})`);
   }
@@ -61,7 +61,7 @@ export async function readState(reading: StateReading, ref: StateRef): Promise<R
   return read;
 }
 
-/** The files of an archive that a version needs; null for the only one of an archive of an earlier release. */
+/** The files of an archive that a version needs; null for the only version of an archive from an earlier release. */
 export function filesOf(state: ReadState, version: VersionEntry | null): StateFile[] {
   const { archive, files } = state;
   const increments = state.parsedNote.increments.slice(0, (version?.files ?? 1) - 1);
@@ -70,7 +70,7 @@ export function filesOf(state: ReadState, version: VersionEntry | null): StateFi
   return names.flatMap((name) => files.find((file) => file.name === name) ?? []);
 }
 
-/** What the note names, with the SHA-256 it gives. */
+/** The files that the note names, with their SHA-256. */
 function namesOf({ archive, parsedNote: note }: ReadState): { name: string; sha256: string }[] {
   return [
     { name: archive, sha256: note.archive_sha256 },

@@ -2,10 +2,10 @@ import type { Clock } from '../../clock.ts';
 import { type ObjectStore, StoreFault } from '../object-store.ts';
 import { ObjectFault } from './object-fault.ts';
 
-/** The pauses before an object is asked for again. They begin anew whenever some of it has come. */
+/** The pauses before an object is requested again. They start over whenever bytes have arrived. */
 const PAUSES_MS = [1_000, 4_000, 15_000];
 
-/** What reading from a store needs. */
+/** What is needed to read from a store. */
 export interface StoreReading {
   objects: ObjectStore;
   clock: Clock;
@@ -13,8 +13,8 @@ export interface StoreReading {
 }
 
 /**
- * The bytes of an object from an offset on. Goes on where it was cut off. Throws ObjectFault if the object is missing,
- * or StoreFault.
+ * The bytes of an object from an offset. Resumes where it was cut off. Throws ObjectFault if the object is missing, or
+ * StoreFault.
  */
 export async function* readSteadily(
   { objects, clock, signal }: StoreReading,

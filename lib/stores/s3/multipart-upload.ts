@@ -14,10 +14,10 @@ import type { Pace } from '../pace.ts';
 import { isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNote, UploadNotes } from './upload-notes.ts';
 
-/** The least size of a part but the last that all stores take is 5 MiB, the largest number of parts 10,000. */
+/** All stores accept parts of at least 5 MiB, except the last, and at most 10,000 of them. */
 const PART_BYTES = 8 * 2 ** 20;
 const MAX_PARTS = 9_000;
-/** How many parts of a file are sent at once. */
+/** How many parts of a file are sent concurrently. */
 const AT_ONCE = 2;
 
 export interface PartsContext {
@@ -44,7 +44,7 @@ interface Part {
   bytes: Buffer;
   /** Base64. */
   sha256: string;
-  /** To be called once the bytes are not needed any more. */
+  /** To be called when the bytes are no longer needed. */
   release(): void;
 }
 
@@ -60,7 +60,7 @@ export async function uploadInParts(
   try {
     return await sendAll(context, noted, file);
   } catch (error) {
-    // The store has given up the upload, or lost a part.
+    // The store dropped the upload, or lost a part.
     if (!isMissing(error, 'NoSuchUpload', 'InvalidPart')) throw error;
     await notes.remove(key);
     return sendAll(context, await begin(context, key, file), file);
@@ -84,7 +84,7 @@ async function begin(
   return upload;
 }
 
-/** Sends the parts that were not sent yet, and makes them an object. */
+/** Sends the remaining parts, and combines all parts into an object. */
 async function sendAll(
   context: PartsContext,
   upload: UploadNote,
@@ -106,13 +106,13 @@ async function sendAll(
   } catch (error) {
     if (!isTaken(error)) throw error;
     await notes.remove(key);
-    await giveUp(context, id);
+    await abandon(context, id);
     return false;
   }
 }
 
-/** Ends an upload whose key is taken. What is left if that fails costs room, and nothing else. */
-async function giveUp(
+/** Aborts an upload whose key is taken. If that fails, what remains only takes up space. */
+async function abandon(
   { client, explain, onRemark, signal }: PartsContext,
   id: UploadId,
 ): Promise<void> {
@@ -128,7 +128,7 @@ async function giveUp(
   }
 }
 
-/** Sends the parts of a file that were not sent yet. Returns what completes the upload. */
+/** Sends the remaining parts of a file. Returns what completes the upload. */
 async function sendParts(
   context: PartsContext,
   id: UploadId,
@@ -145,7 +145,7 @@ async function sendParts(
     if (part === undefined) return false;
     const { number, sha256 } = part;
     try {
-      // A file that has changed since has other parts.
+      // A file that has changed since then has other parts.
       if (sent[number]?.sha256 !== sha256) {
         sent[number] = { tag: await sendPart(context, id, part), sha256 };
         await notes.write(upload);
@@ -175,7 +175,7 @@ async function sendParts(
   return done.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
 }
 
-/** Reads a file, which must be the one that was announced, part by part. Throws StoreFault at its end if it is not. */
+/** Reads a file part by part. Throws StoreFault at the end if it is not the file that was announced. */
 async function* readParts(
   { budget, address }: PartsContext,
   { path, sha256, sizeBytes }: ObjectFile,

@@ -4,13 +4,13 @@ import { StoreFault, type StoreFaultKind } from '../object-store.ts';
 const MAX_REASON_LENGTH = 300;
 const NO_REGION = 'Region is missing';
 
-/** What an error of the S3 client is, by the names that stores give. */
+/** An error of the S3 client, with the names that stores use. */
 interface S3Error extends Error {
   $metadata?: { httpStatusCode?: number };
   code?: string;
 }
 
-/** Whether an object, a bucket or an upload is not there. */
+/** Whether an object, a bucket or an upload does not exist. */
 export function isMissing(error: unknown, ...names: string[]): boolean {
   const { name, $metadata } = error as S3Error;
   return names.includes(name) || (name === 'NotFound' && $metadata?.httpStatusCode === 404);
@@ -27,7 +27,7 @@ export function isTaken(error: unknown): boolean {
   );
 }
 
-/** A fault of a store, from an error of the S3 client. `secrets` are cut out: a store may repeat what it was sent. */
+/** Converts an error of the S3 client to a store fault. `secrets` are cut out: a store may echo what it was sent. */
 export function explainS3Error(
   address: string,
   error: unknown,
@@ -45,7 +45,7 @@ export function explainS3Error(
   return new StoreFault(kind, `${address}: ${reason}${answer}${adviceOn(name, message)}`);
 }
 
-/** What to do about an error of the client that does not say it. */
+/** Advice for an error of the client that contains none. */
 function adviceOn(name: string, message: string): string {
   if (message === NO_REGION) return '; add `region=…` to the address, or set AWS_REGION';
   if (name !== 'CredentialsProviderError') return '';

@@ -22,7 +22,7 @@ import { uploadInParts } from './multipart-upload.ts';
 import { explainS3Error, isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNotes } from './upload-notes.ts';
 
-/** A larger file is uploaded in parts. */
+/** Larger files are uploaded in parts. */
 const MAX_SINGLE_BYTES = 8 * 2 ** 20;
 const MAX_ATTEMPTS = 6;
 
@@ -31,11 +31,11 @@ export interface S3Options {
   budget: ByteBudget;
   pace: Pace;
   signal: AbortSignal;
-  /** Called with what is not a failure, but wastes space. */
+  /** Called with remarks that are not failures, such as wasted space. */
   onRemark(text: string): void;
 }
 
-/** A bucket. Credentials come from where the AWS command line finds them, and are renewed likewise. */
+/** A bucket. Credentials are found and renewed as by the AWS command line. */
 export function createS3Store(bucketAddress: BucketAddress, options: S3Options): ObjectStore {
   const { bucket, prefix, text: address, isConditional } = bucketAddress;
   const { budget, pace, signal } = options;
@@ -127,7 +127,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
     create: (key, file) =>
       guard(async () => {
         const Key = `${prefix}${key}`;
-        // Nothing else would keep an object from being replaced.
+        // Nothing else would prevent an object from being replaced.
         if (!isConditional && (await find(Key)) !== null) return false;
         try {
           return file.sizeBytes > MAX_SINGLE_BYTES
@@ -154,7 +154,7 @@ async function secretsOf({ config }: S3Client): Promise<string[]> {
     const { secretAccessKey, sessionToken = '' } = await config.credentials();
     return [secretAccessKey, sessionToken].filter((secret) => secret !== '');
   } catch {
-    // There are no credentials, as the error says already.
+    // There are no credentials, as the error already says.
     return [];
   }
 }
@@ -162,12 +162,12 @@ async function secretsOf({ config }: S3Client): Promise<string[]> {
 function createClient({ endpoint, region, isPathStyle, profile }: BucketAddress): S3Client {
   const client = new S3Client({
     ...(endpoint === null ? {} : { endpoint }),
-    // A store of its own endpoint rarely has regions, but signatures name one.
+    // A store at a custom endpoint rarely has regions, but signatures contain one.
     ...(region === null && endpoint === null ? {} : { region: region ?? 'us-east-1' }),
     ...(profile === null ? {} : { profile }),
     forcePathStyle: isPathStyle,
     maxAttempts: MAX_ATTEMPTS,
-    // Other stores than AWS do not know trailing checksums. Ours are sent with each request.
+    // Stores other than AWS do not support trailing checksums. Ours are sent with each request.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
@@ -177,7 +177,7 @@ function createClient({ endpoint, region, isPathStyle, profile }: BucketAddress)
       httpAgent: { maxSockets: 16 },
     },
   });
-  // The SHA-256 that the store compares also signs the body, which would be hashed again for that.
+  // The SHA-256 that the store compares also signs the body, which would otherwise be hashed again.
   client.middlewareStack.add(
     (next) => (args) => {
       const { headers } = args.request as { headers: Record<string, string> };

@@ -10,21 +10,21 @@ const uploadNote = z.object({
   upload_id: z.string(),
   sha256: z.string(),
   part_bytes: z.int().min(1),
-  /** The parts that were sent, by their numbers. */
+  /** The parts that were sent, by number. */
   sent: z.record(z.string(), z.object({ tag: z.string(), sha256: z.string() })),
 });
 
-/** An upload in parts that has begun. */
+/** A multipart upload in progress. */
 export type UploadNote = z.output<typeof uploadNote>;
 
-/** Remembers uploads in parts, so that they go on after an interruption. */
+/** Remembers multipart uploads, so that they resume after an interruption. */
 export interface UploadNotes {
   read(key: string): Promise<UploadNote | null>;
   write(note: UploadNote): Promise<void>;
   remove(key: string): Promise<void>;
 }
 
-/** Notes in files of a folder. */
+/** Keeps notes as files in a folder. */
 export function createUploadNotes(folder: string): UploadNotes {
   const pathOf = (key: string) =>
     join(folder, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}.json`);
@@ -37,7 +37,7 @@ export function createUploadNotes(folder: string): UploadNotes {
     async write(note) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const path = pathOf(note.key);
-      // Not synced: a note that is lost means that parts are sent again.
+      // Not synced: if a note is lost, parts are sent again.
       const draft = `${path}.${randomUUID()}.new`;
       await writeFile(draft, JSON.stringify(note), { mode: 0o600 });
       await rename(draft, path);
