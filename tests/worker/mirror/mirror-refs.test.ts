@@ -9,12 +9,12 @@ import { createRepository, git } from '../../support/git.ts';
 const folder = useTemporaryFolder();
 const runner = createGit({ PATH: process.env.PATH }, new AbortController().signal);
 
-it('gives the refs of a clone names that git finds again', async () => {
+it('a mirror renames the refs of a clone so that git still finds them', async () => {
   const source = join(folder, 'source');
   const gitDir = join(folder, 'clone.git');
   const { commit } = await createRepository(source);
   const id = await commit({ one: '1' });
-  // Among them names that sort differently by bytes, by characters and by parts.
+  // Includes names that sort differently by bytes, by characters and by path segments.
   const names = ['a', 'a-b', 'a0', 'b/c', 'b-', 'Z', 'é', '\u{10000}', '\uffee', 'with"quote', '#'];
   for (const name of names) await git(source, 'update-ref', `refs/heads/${name}/end`, id);
   await git(source, 'tag', '-m', 'a tag', 'v1');
@@ -23,7 +23,7 @@ it('gives the refs of a clone names that git finds again', async () => {
   expect(refs.size).toBe(names.length + 3);
   await adoptRefs(gitDir, refs);
   expect(await readSourceRefs(runner, { gitDir, objectFormat: 'sha1' })).toEqual(refs);
-  // Found one by one too, for which git looks in the middle of the file.
+  // Also looked up one by one, for which git searches in the middle of the file.
   for (const [name, object] of refs) {
     const own = name === 'HEAD' ? 'refs/source-head' : name.replace('refs/', 'refs/source/');
     expect((await git(gitDir, 'rev-parse', '--verify', own)).trim()).toBe(object);

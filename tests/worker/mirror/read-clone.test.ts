@@ -24,7 +24,7 @@ async function readMirror() {
   return { refs: Object.fromEntries(refs), headBranch };
 }
 
-it('reads branches, tags and HEAD', async () => {
+it('readClone reads branches, tags and HEAD', async () => {
   await git(source, 'tag', '-m', 'a tag', 'v1', first);
   await git(source, 'branch', 'with-"quotes"-$HOME-é-\u2028', first);
   const tag = (await git(source, 'rev-parse', 'v1')).trim();
@@ -39,7 +39,7 @@ it('reads branches, tags and HEAD', async () => {
   });
 });
 
-it('reads a detached HEAD whose commit no branch has', async () => {
+it('readClone reads a detached HEAD whose commit is on no branch', async () => {
   await git(source, 'checkout', '--quiet', '--detach');
   await git(source, 'branch', '--force', 'main', first);
   expect(await readMirror()).toEqual({
@@ -48,12 +48,12 @@ it('reads a detached HEAD whose commit no branch has', async () => {
   });
 });
 
-it('finds no HEAD where its branch has no commit', async () => {
+it('readClone finds no HEAD if its branch has no commit', async () => {
   await git(source, 'symbolic-ref', 'HEAD', 'refs/heads/later');
   expect(await readMirror()).toEqual({ refs: { 'refs/heads/main': second }, headBranch: null });
 });
 
-it('reads refs that git left in files of their own', async () => {
+it('readClone reads refs that git left in separate files', async () => {
   await git(folder, 'clone', '--quiet', '--mirror', '--no-local', source, clone);
   await git(clone, 'update-ref', 'refs/heads/loose', first);
   const { refs } = await readClone(runner, clone);

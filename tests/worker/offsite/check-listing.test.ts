@@ -12,10 +12,10 @@ import { useTemporaryFolder } from '../../support/folders.ts';
 
 const folder = useTemporaryFolder();
 const LIMIT = 20_000;
-/** Of every object here: they are empty. */
+/** The SHA-256 of all objects here, which are empty. */
 const sha256 = createHash('sha256').digest('hex');
 
-it('shows each archive as a whole in one of several runs, if a store has more than one may list', async () => {
+it('a store too large for one listing shows each archive completely in one of several runs', async () => {
   const root = join(folder, 'nas');
   await mkdir(root);
   const { signal } = new AbortController();
@@ -42,7 +42,7 @@ it('shows each archive as a whole in one of several runs, if a store has more th
   };
   await put(README_KEY);
   for (const name of ['first', 'second', 'third']) await plant(name);
-  // Only the object of `second` comes before the limit, and its state after it.
+  // The object of `second` comes before the limit, but its state after it.
   for (let count = 3; count < LIMIT; count++)
     await writeFile(join(root, `${keysOf('first')}${count}`), '');
   const check = async (cursor: string) => {

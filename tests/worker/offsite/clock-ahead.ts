@@ -1,4 +1,4 @@
-// Imported by a worker whose clock is to be 20 minutes ahead.
+// Imported by a worker to put its clock 20 minutes ahead.
 
 const AHEAD_MS = 20 * 60_000;
 const RealDate = Date;

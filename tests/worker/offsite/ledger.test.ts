@@ -6,7 +6,7 @@ import { useTemporaryFolder } from '../../support/folders.ts';
 
 const folder = useTemporaryFolder();
 
-it('an entry of an earlier release knows its last state as its own', async () => {
+it('an entry from an earlier release recognizes its last state as its own', async () => {
   const archives = join(folder, 'archives');
   await mkdir(archives);
   const plant = (name: string, stored_sha256: string | null, rest: object = {}) =>

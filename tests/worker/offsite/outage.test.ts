@@ -57,7 +57,7 @@ interface Store {
   reason: string;
 }
 
-/** What the API says of each repository and its store, by name. */
+/** What the API reports about each repository and its store, by name. */
 async function shown() {
   const client = createClient({ db: database.db, clock: createTestClock(Date.now()) });
   return Promise.all(
@@ -78,10 +78,10 @@ const all = NAMES.map((name) => `local/${name}`);
 describe.each([
   ['folder', folder],
   ['git repository', git],
-])('a %s that was away', (_, { env, address, make }) => {
+])('a %s that was unreachable', (_, { env, address, make }) => {
   beforeEach(make);
 
-  it('is good again with the next run, although nothing has changed', async () => {
+  it('is good again after the next run, even if nothing changed', async () => {
     expect((await backUp(env())).code).toBe(0);
     const before = await shown();
     await takeAway();
@@ -103,7 +103,7 @@ describe.each([
     expect(before).toMatchObject(all.map(() => ({ state: 'good', version: 1, reason: '' })));
   });
 
-  it('is not good again once it comes back empty', async () => {
+  it('keeps failing if it comes back empty', async () => {
     await backUp(env());
     await takeAway();
     await backUp(env());
@@ -119,7 +119,7 @@ describe.each([
     expect(receiver.titles()).toEqual([TITLE, `Resolved: ${TITLE}`]);
   });
 
-  it('lacks what has changed meanwhile, and nothing else', async () => {
+  it('lacks what changed in the meantime, and nothing else', async () => {
     await backUp(env());
     await takeAway();
     await repositories[1]?.commit({ 'b.txt': 'new' });
@@ -136,10 +136,10 @@ describe.each([
   });
 });
 
-describe('a folder that comes back', () => {
+describe('a store folder that comes back', () => {
   beforeEach(folder.make);
 
-  it('with a damaged archive fails for that one alone', async () => {
+  it('fails only for an archive that is damaged in it', async () => {
     await backUp(folder.env());
     await takeAway();
     await backUp(folder.env());
@@ -162,7 +162,7 @@ describe('a folder that comes back', () => {
     ]);
   });
 
-  it('while the database is away is good again once that run is delivered', async () => {
+  it('is good again once a run spooled without the database is delivered', async () => {
     await backUp(folder.env());
     const before = await shown();
     await takeAway();

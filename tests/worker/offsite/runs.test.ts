@@ -77,7 +77,7 @@ describe('a run with a store', () => {
     expect(await filesOf(nas())).toEqual(second);
   });
 
-  it('fails a repository that no store has, and catches up', async () => {
+  it('fails a repository that no store received, and catches up later', async () => {
     await rename(nas(), `${nas()}-away`);
     const { code, stdout } = await world.backUp(onFolder());
     expect({ code, stdout }).toEqual({
@@ -94,7 +94,7 @@ describe('a run with a store', () => {
     expect(await stored()).toMatchObject([{ version: 1, isStored: true, isFailing: false }]);
   });
 
-  it('counts as backed up as soon as enough stores have it', async () => {
+  it('counts a repository as backed up once enough stores have it', async () => {
     const stores = `file://${nas()},file://${world.folder}/nowhere`;
     expect((await world.backUp({ BACKUP_STORES: stores })).code).toBe(1);
     const { code, stderr } = await world.backUp({
@@ -105,7 +105,7 @@ describe('a run with a store', () => {
     expect(stderr).toMatch(/warn: not stored: file:.*nowhere: there is no such folder/);
   });
 
-  it('stores again what the store has lost', async () => {
+  it('stores again what the store lost', async () => {
     await world.backUpFirst(onFolder());
     const before = await filesOf(nas());
     const bundle = before.find((key) => parseKey(key)?.kind === 'object') ?? '';
@@ -118,7 +118,7 @@ describe('a run with a store', () => {
     expect(await filesOf(nas())).toEqual(expect.arrayContaining(before));
   });
 
-  it('notices an object that is not what was stored, and fails until it is mended', async () => {
+  it('detects an object that differs from what was stored, and fails until it is repaired', async () => {
     await world.backUpFirst(onFolder());
     const objects = (await filesOf(nas())).filter((key) => parseKey(key)?.kind === 'object');
     for (const key of objects) {
@@ -139,7 +139,7 @@ describe('a run with a store', () => {
     });
   });
 
-  it('stores a state again that is not what was stored', async () => {
+  it('stores a state again if it differs from what was stored', async () => {
     await world.backUpFirst(onFolder());
     const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
     const bytes = await readFile(pathOf(1));
@@ -151,7 +151,7 @@ describe('a run with a store', () => {
     expect(again?.files).toEqual(parseState(bytes.toString())?.files);
   });
 
-  it('does not fill another store in place of one that is empty now', async () => {
+  it('does not fill an empty store that replaced the one it used', async () => {
     await world.backUpFirst(onFolder());
     await rename(nas(), `${nas()}-away`);
     await mkdir(nas());
@@ -162,7 +162,7 @@ describe('a run with a store', () => {
     expect(await filesOf(nas())).toEqual([]);
   });
 
-  it('keeps what another worker has stored under the same name', async () => {
+  it('keeps what another worker stored under the same name', async () => {
     await world.backUpFirst(onFolder());
     const before = await filesOf(nas());
     await rm(`${world.archives}-data`, { recursive: true });
@@ -193,7 +193,7 @@ describe('a run with a store', () => {
     expect(await filesOf(nas())).toEqual(before);
   });
 
-  it('leaves the newer state of another machine as it is, and stores its next one after it', async () => {
+  it("leaves another machine's newer state as it is, and numbers its own next state after it", async () => {
     await world.backUpFirst(onFolder());
     const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
     await writeFile(pathOf(7), await readFile(pathOf(1)));
@@ -204,7 +204,7 @@ describe('a run with a store', () => {
     expect(states.at(-1)).toBe(stateKey('local__app', 8, false));
   });
 
-  it('refuses an archive that is not the recorded one any more', async () => {
+  it('refuses an archive that differs from the recorded one', async () => {
     await world.backUpFirst();
     const path = join(world.archives, 'local__app.versions', '1.json');
     await writeFile(path, (await readFile(path, 'utf8')).replace('main', 'nain'));
@@ -223,12 +223,12 @@ describe('a bucket', () => {
     const isOfArchive = ({ key }: { key: string }) => key.includes('/archives/');
     expect(server.takeRequests().filter(isOfArchive)).toHaveLength(3);
     await world.backUp(env);
-    // The check of a run reads two objects and a state, of whichever archive.
+    // The check of a run reads two objects and a state of any archive.
     const asked = server.takeRequests().filter(isOfArchive);
     expect(asked.map(({ method }) => method)).toEqual(['GET', 'GET', 'GET']);
   });
 
-  it('gets no private repository unencrypted, unless it is stated to be private', async () => {
+  it('gets no unencrypted private repository unless it is declared private', async () => {
     const { code, stderr } = await world.backUp({ BACKUP_STORES: server.address('public') });
     expect(code).toBe(1);
     expect(stderr).toContain('a private repository is stored only if it is encrypted');
@@ -237,7 +237,7 @@ describe('a bucket', () => {
   });
 });
 
-it('stores from a machine whose clock is 20 minutes ahead', async () => {
+it('a worker stores archives although its clock is 20 minutes ahead', async () => {
   const other = await createRepository(join(world.folder, 'other'));
   await other.commit({ 'a.txt': 'a' });
   const { code, stdout, stderr } = await runScript('worker', {
@@ -257,7 +257,7 @@ it('stores from a machine whose clock is 20 minutes ahead', async () => {
 describe('encryption', () => {
   const namesKey = 'a key for names, of more than 32 characters';
 
-  it('hides names and contents from whoever has no identity', async () => {
+  it('hides names and contents from anyone without an identity', async () => {
     const identity = await generateIdentity();
     const env = {
       ...onFolder(),
@@ -291,7 +291,7 @@ describe('encryption', () => {
     expect(await filesOf(nas())).toEqual(files);
   });
 
-  it('that is turned on or off begins each archive anew, so that a state lists what it can be restored from', async () => {
+  it('starts each archive over when it is turned on or off, so that every state can be restored', async () => {
     const encrypted = {
       ...{ ...onFolder(), ...withIncrements, BACKUP_NAMES_KEY: namesKey },
       BACKUP_AGE_RECIPIENTS: await identityToRecipient(await generateIdentity()),
@@ -317,7 +317,7 @@ describe('encryption', () => {
     expect((await world.backUp(encrypted)).stdout).toContain('1 unchanged');
   });
 
-  it('stores its newest state again when an earlier one is put back, and tells of one that it cannot read', async () => {
+  it('stores its newest state again if an earlier one is put back, and warns about unreadable states', async () => {
     const env = {
       ...onFolder(),
       BACKUP_AGE_RECIPIENTS: await identityToRecipient(await generateIdentity()),
@@ -350,7 +350,7 @@ describe('encryption', () => {
     expect(again.stderr).not.toContain('cannot read');
   });
 
-  it('is refused without a key for names, and with a recipient that is none', async () => {
+  it('is refused without a names key, and with an invalid recipient', async () => {
     const recipient = await identityToRecipient(await generateIdentity());
     await expect(
       world.backUp({ ...onFolder(), BACKUP_AGE_RECIPIENTS: recipient }),

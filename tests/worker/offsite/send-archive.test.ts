@@ -27,7 +27,7 @@ const world = useVersionedApp(database);
 const KEY = 'local__app.bundle';
 const server = useS3Server();
 
-/** A machine that has the archive, and what it knows of the store. */
+/** A machine with the archive and its own ledger of the store. */
 async function machine(name: string, address: string, cipher: Cipher | null = null) {
   const [store] = await openStores([parseStoreAddress(address)], {
     folder: join(world.folder, name),
@@ -41,7 +41,7 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
   const ledger = openLedger(store.folder);
   const key = 'a key for names, of more than 32 characters';
   const naming = cipher === null ? plainNaming : createSecretNaming(key);
-  // In the same millisecond, two machines would make the same state.
+  // In the same millisecond, two machines would write identical states.
   const clock = { ...systemClock, now: () => systemClock.now() + (name === 'two' ? 1_000 : 0) };
   const send = async () => {
     const record = await readArchiveRecord(world.archives, KEY);
@@ -66,19 +66,22 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
   return { send, states, remarks, objects: store.objects, folder: store.folder };
 }
 
-it.each(['a folder', 'a bucket'])('two machines at once get a state each in %s', async (kind) => {
-  await world.backUpFirst();
-  const folder = join(world.folder, 'nas');
-  await mkdir(folder);
-  const address = kind === 'a folder' ? `file://${folder}` : server.address('two');
-  const machines = await Promise.all(['one', 'two'].map((name) => machine(name, address)));
-  const numbers = await Promise.all(machines.map(({ send }) => send()));
-  expect(numbers.sort()).toEqual([1, 2]);
-  expect(await machines[0]?.states()).toEqual([1, 2]);
-  expect(machines.flatMap(({ remarks }) => remarks)).toHaveLength(1);
-});
+it.each(['a folder', 'a bucket'])(
+  'two machines that store at once get separate states in %s',
+  async (kind) => {
+    await world.backUpFirst();
+    const folder = join(world.folder, 'nas');
+    await mkdir(folder);
+    const address = kind === 'a folder' ? `file://${folder}` : server.address('two');
+    const machines = await Promise.all(['one', 'two'].map((name) => machine(name, address)));
+    const numbers = await Promise.all(machines.map(({ send }) => send()));
+    expect(numbers.sort()).toEqual([1, 2]);
+    expect(await machines[0]?.states()).toEqual([1, 2]);
+    expect(machines.flatMap(({ remarks }) => remarks)).toHaveLength(1);
+  },
+);
 
-/** A folder with two states of which the first is pruned, and the address of it. */
+/** Creates a folder with two states, the first of which was pruned, and returns its address. */
 async function prunedFolder() {
   const folder = join(world.folder, 'nas');
   await mkdir(folder);
@@ -93,7 +96,7 @@ async function prunedFolder() {
   return { address, one };
 }
 
-it('stores after the last state of another machine, whose first one is pruned', async () => {
+it('a machine numbers its state after those of another machine, even if the first was pruned', async () => {
   const { address } = await prunedFolder();
   const two = await machine('two', address);
   expect(await two.send()).toBe(3);
@@ -101,7 +104,7 @@ it('stores after the last state of another machine, whose first one is pruned', 
   expect(two.remarks).toHaveLength(1);
 });
 
-it('stores nothing after a state that has the last number', async () => {
+it('a machine stores nothing after the state with the highest possible number', async () => {
   const { address, one } = await prunedFolder();
   const path = join(world.folder, 'forged');
   await writeFile(path, 'a state');
@@ -113,7 +116,7 @@ it('stores nothing after a state that has the last number', async () => {
   expect(await two.states()).toEqual([2, 99_999_999]);
 });
 
-it('takes a large encrypted object as stored only if nobody has put another one beside it', async () => {
+it('a large encrypted object counts as stored only if nobody put another one beside it', async () => {
   await world.app.commit({ 'large.txt': randomBytes(9 * 2 ** 20).toString('base64') });
   await world.backUp();
   const folder = join(world.folder, 'nas');
@@ -142,7 +145,7 @@ it('takes a large encrypted object as stored only if nobody has put another one 
 
 const isState = ({ key, method }: S3Request) => method === 'PUT' && key.includes('/states/');
 
-it('knows its own state again when the answer to it was lost', async () => {
+it('a machine recognizes its own state if the answer to storing it was lost', async () => {
   await world.backUpFirst();
   const { send, states, remarks } = await machine('one', server.address('lost'));
   let lost = 0;
@@ -156,7 +159,7 @@ it.each<[string, S3Fault]>([
   ['denied', { status: 403, code: 'AccessDenied' }],
   ['told of a wrong checksum', { status: 400, code: 'BadDigest' }],
   ['told that the token has expired', { status: 400, code: 'ExpiredToken' }],
-])('records nothing when it is %s in the middle, and goes on later', async (what, fault) => {
+])('a machine that is %s halfway records nothing, and continues later', async (what, fault) => {
   await world.backUpFirst();
   const { send, states } = await machine('one', server.address(what.replaceAll(' ', '-')));
   server.fail((request) => (isState(request) ? fault : undefined));
@@ -165,11 +168,11 @@ it.each<[string, S3Fault]>([
   expect(await states()).toEqual([]);
   server.takeRequests();
   expect(await send()).toBe(1);
-  // The objects are there already.
+  // The objects are already there.
   expect(server.takeRequests().filter(({ method }) => method === 'PUT')).toHaveLength(1);
 });
 
-it('encrypts a file again if what waited to be sent is damaged', async () => {
+it('a file is encrypted again if its encrypted copy was damaged before sending', async () => {
   await world.backUpFirst();
   const cipher = createCipher([await identityToRecipient(await generateIdentity())]);
   const { send, states, folder } = await machine('one', server.address('waiting'), cipher);

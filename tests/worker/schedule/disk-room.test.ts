@@ -15,7 +15,7 @@ describe('the space that a repository needs', () => {
   });
 });
 
-it('refuses what does not fit beside those that are being fetched, until they are done', async () => {
+it('refuses a repository that does not fit beside those being fetched, until they are done', async () => {
   const room = createDiskRoom('/archives', async () => 100 * MiB);
   const leave = await room.reserve(70 * MiB);
   await expect(room.reserve(31 * MiB)).rejects.toThrow(
@@ -28,7 +28,7 @@ it('refuses what does not fit beside those that are being fetched, until they ar
   await expect(room.reserve(1)).rejects.toThrow('not enough disk space');
 });
 
-it('reads what the file system of the folder has', async () => {
+it("reads the free space of the folder's file system", async () => {
   const room = createDiskRoom(tmpdir());
   await room.reserve(1);
   await expect(room.reserve(2 ** 60)).rejects.toThrow('not enough disk space: about 1048576.0 TiB');

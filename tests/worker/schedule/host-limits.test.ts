@@ -9,14 +9,14 @@ function room(hosts: ReturnType<typeof createHostLimits>, host: string): number 
   return leaves.length;
 }
 
-it('begins with all places, and has no limit for local folders', () => {
+it('a host starts with all places, and local folders have no limit', () => {
   const hosts = createHostLimits(4);
   expect(room(hosts, 'a')).toBe(4);
   for (let count = 0; count < 10; count++) hosts.enter(null);
   expect(hosts.hasRoom(null)).toBe(true);
 });
 
-it('halves the places of a host that is overloaded, down to one, and not those of others', () => {
+it('an overloaded host loses half its places, down to one, and other hosts lose none', () => {
   const hosts = createHostLimits(8);
   const halves = [4, 2, 1, 1];
   for (const half of halves) {
@@ -26,14 +26,14 @@ it('halves the places of a host that is overloaded, down to one, and not those o
   expect(room(hosts, 'b')).toBe(8);
 });
 
-it('halves once for visits that were under way together', () => {
+it('overloads of visits that were under way together halve the places only once', () => {
   const hosts = createHostLimits(8);
   const leaves = Array.from({ length: 8 }, () => hosts.enter('a'));
   for (const leave of leaves) leave('overloaded');
   expect(room(hosts, 'a')).toBe(4);
 });
 
-it('gives a place back after as many good visits as there are places, up to all', () => {
+it('a host regains a place after as many good visits as it has places, up to the maximum', () => {
   const hosts = createHostLimits(4);
   hosts.enter('a')('overloaded');
   const rooms = Array.from({ length: 7 }, () => {
@@ -43,7 +43,7 @@ it('gives a place back after as many good visits as there are places, up to all'
   expect(rooms).toEqual([2, 3, 3, 3, 4, 4, 4]);
 });
 
-it('counts neither failures of another kind nor those before an overload as good', () => {
+it('neither other failures nor visits before an overload count as good', () => {
   const hosts = createHostLimits(4);
   hosts.enter('a')('overloaded');
   hosts.enter('a')('good');

@@ -45,7 +45,7 @@ function setUp(
   };
 }
 
-it('begins in order, at most so many at once', async () => {
+it('runJobs starts jobs in order, and no more at once than allowed', async () => {
   const { begun, end, settled } = setUp(['a', 'b', 'c', 'd'], 2);
   expect(begun).toEqual(['a', 'b']);
   await end('b');
@@ -56,7 +56,7 @@ it('begins in order, at most so many at once', async () => {
   expect(await settled).toBe('done');
 });
 
-it('lets others pass a job whose host has no room', async () => {
+it('runJobs skips a job while its host has no room', async () => {
   const { begun, end } = setUp(['x1', 'x2', 'x3', 'x4', 'y1'], 2, (job) => job.charAt(0));
   await end('x1', { visit: 'overloaded', restMs: null });
   // Two at once, and the host x has room for one: x2 still runs.
@@ -67,8 +67,8 @@ it('lets others pass a job whose host has no room', async () => {
   expect(begun).toEqual(['x1', 'x2', 'y1', 'x3', 'x4']);
 });
 
-describe('a job that rests', () => {
-  it('occupies no place and is the next one afterwards', async () => {
+describe('a job that waits for its next attempt', () => {
+  it('takes up no slot, and comes next afterwards', async () => {
     const { begun, end, clock, flush, settled } = setUp(['a', 'b', 'c'], 1);
     await end('a', { visit: 'other', restMs: 2_000 });
     expect(begun).toEqual(['a', 'b']);
@@ -81,7 +81,7 @@ describe('a job that rests', () => {
     expect(await settled).toBe('done');
   });
 
-  it('is waited for, although nothing else is left', async () => {
+  it('keeps the run going when nothing else is left', async () => {
     const { begun, end, clock, flush, settled } = setUp(['a'], 1);
     await end('a', { visit: 'other', restMs: 2_000 });
     clock.advance(1_999);
@@ -93,7 +93,7 @@ describe('a job that rests', () => {
     expect(await settled).toBe('done');
   });
 
-  it('does not hold up the end when the run is interrupted', async () => {
+  it('does not delay the end of an interrupted run', async () => {
     const { end, stopping, settled } = setUp(['a'], 1);
     await end('a', { visit: 'other', restMs: 2_000 });
     stopping.abort(new Error('interrupted'));
@@ -101,7 +101,7 @@ describe('a job that rests', () => {
   });
 });
 
-it('stops all with the first error, waits for them, and begins no other', async () => {
+it('runJobs stops all jobs on the first error, waits for them, and starts no others', async () => {
   const { begun, end, stopping, settled } = setUp(['a', 'b', 'c'], 2);
   await end('b', new Error('the database is away'));
   expect(stopping.signal.reason).toMatchObject({ message: 'the database is away' });
@@ -109,7 +109,7 @@ it('stops all with the first error, waits for them, and begins no other', async 
   expect(begun).toEqual(['a', 'b']);
 });
 
-it('throws why it was interrupted, after those that had begun have ended', async () => {
+it('runJobs throws the reason of an interruption once the jobs under way have ended', async () => {
   const { begun, end, stopping, settled } = setUp(['a', 'b'], 1);
   stopping.abort(new Error('interrupted'));
   await end('a');
@@ -117,6 +117,6 @@ it('throws why it was interrupted, after those that had begun have ended', async
   expect(begun).toEqual(['a']);
 });
 
-it('has nothing to do without jobs', async () => {
+it('runJobs has nothing to do without jobs', async () => {
   expect(await setUp([], 4).settled).toBe('done');
 });

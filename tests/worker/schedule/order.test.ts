@@ -7,7 +7,7 @@ const sized = (name: string, sizeBytes: number | null): Source => ({
   host: { sizeBytes } as HostFacts,
 });
 
-it('begins with what was never backed up, by size, then by the last duration', () => {
+it('a run starts with repositories never backed up, by size, followed by the others, by last duration', () => {
   const sources = [
     parseLocation('h:a/quick', '/'),
     sized('a/small', 10),

@@ -29,7 +29,7 @@ function watchOpen() {
   let wanted = { count: Number.POSITIVE_INFINITY, reached: () => undefined as unknown };
   return {
     seen,
-    /** Resolves when so many are open at once. */
+    /** Resolves when this many are open at once. */
     reach: (count: number) =>
       new Promise<void>((resolve) => {
         wanted = { count, reached: resolve };
@@ -52,7 +52,7 @@ function watchOpen() {
 it.each([
   ['4', {}],
   ['2', { BACKUP_CONCURRENCY: '2' }],
-])('backs up %s repositories at once', async (expected, env) => {
+])('a run backs up %s repositories at once', async (expected, env) => {
   const held = team.server.holdFetch();
   const { seen, reach, wrap } = watchOpen();
   const reached = reach(Number(expected));
@@ -63,7 +63,7 @@ it.each([
   expect(Math.max(...seen)).toBe(Number(expected));
 });
 
-it('records each result once, and the lines of each repository in their order', async () => {
+it('a run records each result once, and the log lines of each repository in order', async () => {
   await team.backUp({ args: args(), env: { BACKUP_CONCURRENCY: '7' } });
   expect(
     await rowsOf(
@@ -80,7 +80,7 @@ it('records each result once, and the lines of each repository in their order', 
   );
 });
 
-it('begins with the one that took longest the last time', async () => {
+it('a run starts with the repository that took longest last time', async () => {
   await team.backUp({ args: args() });
   await team.database.db.query({
     text: `UPDATE backup_results SET duration_ms = CASE repo_full_name WHEN 'team/r5' THEN 99999 ELSE 1 END`,
@@ -98,8 +98,8 @@ it('begins with the one that took longest the last time', async () => {
   expect(asked).toHaveLength(7);
 });
 
-describe('a stop', () => {
-  it('ends all of them and leaves no files behind', async () => {
+describe('stopping a run', () => {
+  it('ends all repositories and leaves no files behind', async () => {
     const held = team.server.holdFetch();
     const interrupt = new AbortController();
     const { reach, wrap } = watchOpen();
@@ -117,7 +117,7 @@ describe('a stop', () => {
     expect(await rowsOf(team.database.db, 'SELECT 1 FROM backup_results')).toEqual([]);
   });
 
-  it('because one cannot be recorded ends the others too', async () => {
+  it('ends the other repositories, too, if one cannot be recorded', async () => {
     const held = team.server.holdFetch();
     const { reach, wrap } = watchOpen();
     const reached = reach(4);

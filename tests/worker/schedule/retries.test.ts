@@ -10,10 +10,10 @@ const database = useDatabase();
 const bench = useHostedWorker(database);
 let rests: number[];
 
-/** Beside rests, a run waits to write its progress, for its heartbeat, and for a transfer to stall. */
+/** Besides pausing before retries, a run waits to write its progress, for its heartbeat, and for stalled transfers. */
 const isRest = (ms: number) => ms > 1_000 && ms < 30_000;
 
-/** Rests end at once and are noted; all else that takes time stands still. */
+/** A clock whose pauses before retries end at once and are recorded; all other waits stand still. */
 function restless(): Clock {
   const clock = createTestClock();
   return {
@@ -46,7 +46,7 @@ const lastRun = '(SELECT max(id) FROM backup_runs)';
 const requestsFor = (name: string) =>
   bench.http.requests.filter(({ path }) => path.startsWith(`/${name}.git`)).length;
 
-/** Answers the first requests so, and then the ordinary. */
+/** Fails the first requests with this status, and serves the following ones. */
 function failFirst(name: string, times: number, status: 403 | 429 | 503, text = 'oops') {
   let left = times;
   bench.http.answers.set(name, (c: Context) =>
@@ -55,7 +55,7 @@ function failFirst(name: string, times: number, status: 403 | 429 | 503, text = 
 }
 
 describe('a fault of the host', () => {
-  it('that passes is tried again in the same run, after the others', async () => {
+  it('is retried in the same run after the other repositories, if it passes', async () => {
     failFirst('team/a', 1, 503);
     expect(await run()).toMatchObject({ code: 0, stdout: expect.stringContaining('2 backed up') });
     expect(rests).toHaveLength(1);
@@ -73,7 +73,7 @@ describe('a fault of the host', () => {
     ]);
   });
 
-  it('that stays fails with the last reason and the number of tries', async () => {
+  it('fails the repository with the last reason and the number of tries, if it persists', async () => {
     failFirst('team/a', 99, 503);
     expect(await run()).toMatchObject({ code: 1 });
     expect(rests).toHaveLength(2);
@@ -89,7 +89,7 @@ describe('a fault of the host', () => {
     ]);
   });
 
-  it('of another kind is not tried again', async () => {
+  it('is not retried if a retry would not help', async () => {
     failFirst('team/a', 99, 403);
     await run();
     expect(rests).toEqual([]);
@@ -100,14 +100,14 @@ describe('a fault of the host', () => {
   });
 });
 
-it('a rate limit of the host is one that passes, also as 403', async () => {
+it('a rate limit of the host is retried, even if it comes as 403', async () => {
   failFirst('team/a', 1, 403, 'You have exceeded a secondary rate limit');
   failFirst('team/b', 1, 429);
   expect(await run()).toMatchObject({ code: 0, stdout: expect.stringContaining('2 backed up') });
   expect(rests).toHaveLength(2);
 });
 
-it('a push that failed for now is tried again, without cloning again', async () => {
+it('a push that failed temporarily is retried without another clone', async () => {
   await bench.add({ fullName: 'ada/backups', private: true }, { installed: false });
   await bench.logIn('token', 'github:destination');
   let pushes = 0;
@@ -128,7 +128,7 @@ it('a push that failed for now is tried again, without cloning again', async () 
   expect(await rowsOf(database.db, clones)).toEqual([{ clones: 2 }]);
 });
 
-it('a repository that would not fit on the disk fails, and the others do not', async () => {
+it('a repository that would not fit on the disk fails without affecting the others', async () => {
   await bench.add({ fullName: 'team/huge', size: 2 ** 42 });
   expect(await run()).toMatchObject({ code: 1 });
   expect(await results()).toMatchObject([

@@ -15,13 +15,13 @@ function watch() {
   return { clock, stalls, stall, pass };
 }
 
-it('gives a transfer up that shows nothing new for five minutes, once', async () => {
+it('a transfer without progress for five minutes is given up, once', async () => {
   const { stall, stalls, pass } = watch();
   stall.saw(receiving(1));
   await pass(STALL_MS - 1);
   stall.saw(receiving(2));
   await pass(STALL_MS - 1);
-  // The same again is no sign of life.
+  // Repeating the same progress is no sign of life.
   stall.saw(receiving(2));
   expect(stalls).toEqual([]);
   await pass(1);
@@ -30,7 +30,7 @@ it('gives a transfer up that shows nothing new for five minutes, once', async ()
   expect(stalls).toHaveLength(1);
 });
 
-it('leaves the work of this machine alone, which may show nothing for long', async () => {
+it("this machine's own work may show no progress for long", async () => {
   const { stall, stalls, pass } = watch();
   stall.saw(receiving(1));
   stall.saw({ phase: 'Resolving deltas', percent: 1, bytes: null });
@@ -45,7 +45,7 @@ it('leaves the work of this machine alone, which may show nothing for long', asy
   expect(stalls).toHaveLength(1);
 });
 
-it('ends with the transfer, and does not begin without one', async () => {
+it('the stall watch ends with the transfer, and does not start without one', async () => {
   const { clock, stall, stalls, pass } = watch();
   expect(clock.sleepers()).toBe(0);
   stall.saw(receiving(1));

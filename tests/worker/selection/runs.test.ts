@@ -30,7 +30,7 @@ const requests = () =>
   rowsOf(database.db, 'SELECT target_repo AS target, status FROM backup_run_requests ORDER BY id');
 
 describe('a run with a selection', () => {
-  it('backs up what is selected, and counts only that', async () => {
+  it('backs up and counts only selected repositories', async () => {
     const { code, stdout } = await run(['--only', 'TEAM/*', '--exclude', 'b']);
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -53,7 +53,7 @@ describe('a run with a selection', () => {
     expect(await results()).toEqual([{ name: 'local/a', status: 'completed' }]);
   });
 
-  it('takes an excluded repository neither for lost nor for gone', async () => {
+  it('does not report an excluded repository as lost or missing', async () => {
     await run();
     bench.host.state.repositories.delete('team/b');
     for (const { repositories } of bench.host.state.installations) {
@@ -68,7 +68,7 @@ describe('a run with a selection', () => {
     });
   });
 
-  it('measures what is left out too, since its archives are still there', async () => {
+  it('also measures excluded repositories, because their archives are still there', async () => {
     await run();
     await run(['--only', 'a']);
     const counts =
@@ -77,7 +77,7 @@ describe('a run with a selection', () => {
     expect(await rowsOf(database.db, counts)).toEqual([all, all]);
   });
 
-  it('of nothing fails', async () => {
+  it('fails if nothing is selected', async () => {
     const { code, stdout, stderr } = await run(['--only', 'x']);
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
@@ -88,20 +88,20 @@ describe('a run with a selection', () => {
 });
 
 describe('a request', () => {
-  it('for all is met without what a variable leaves out', async () => {
+  it('for all repositories is fulfilled without those that a variable excludes', async () => {
     await ask(null);
     await run([], { BACKUP_EXCLUDE: 'b' });
     expect(await requests()).toEqual([{ target: '', status: 'completed' }]);
   });
 
-  it('for all stays pending when an option leaves something out that is tracked', async () => {
+  it('for all repositories stays pending if an option excludes a tracked one', async () => {
     await run();
     await ask(null);
     await run(['--exclude', 'b']);
     expect(await requests()).toEqual([{ target: '', status: 'pending' }]);
   });
 
-  it('for what is left out stays pending, and is no unknown repository', async () => {
+  it('for an excluded repository stays pending, and does not fail as unknown', async () => {
     await ask('team/b');
     await ask('team/unknown');
     await run([], { BACKUP_EXCLUDE: 'b' });
@@ -113,7 +113,7 @@ describe('a request', () => {
 });
 
 describe('a dry run', () => {
-  it('lists what would be done and why, without a run and without writing', async () => {
+  it('lists what would be done and why, without recording a run or writing anything', async () => {
     await run(['--only', 'a']);
     bench.host.addRepository({ fullName: 'team/off', disabled: true });
     bench.host.state.installations[0]?.repositories.push('team/off');
@@ -134,7 +134,7 @@ describe('a dry run', () => {
     expect(await readdir(bench.archives)).toEqual(files);
   });
 
-  it('creates not even a folder, and fails if discovery does', async () => {
+  it('creates no folders either, and fails if discovery fails', async () => {
     const data = `${bench.archives}-data`;
     await rm(data, { recursive: true, force: true });
     expect((await run(['--dry-run'])).stdout).toContain('3 new');

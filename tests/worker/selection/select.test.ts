@@ -29,8 +29,8 @@ it.each([
   expect(matchesPattern(name, pattern)).toBe(matches);
 });
 
-// The work of a bad pattern would be 250 to the power of the stars, and the test would not end.
-it('is done with the worst pattern that is taken', () => {
+// A bad pattern would take 250 to the power of the stars steps, and the test would not end.
+it('the worst accepted pattern is matched quickly', () => {
   expect(matchesPattern('a'.repeat(250), `${'*a'.repeat(3)}b`)).toBe(false);
 });
 
@@ -51,11 +51,11 @@ describe('a selection', () => {
     };
   };
 
-  it('of nothing is everything', () => {
+  it('includes everything by default', () => {
     expect(select(none)).toMatchObject({ selected: ['a/api', 'a/old-api', 'b/app'], leftOut: [] });
   });
 
-  it('says for each repository why it is left out', () => {
+  it('says why each repository is excluded', () => {
     expect(select({ only: ['a/*', 'x/*'], exclude: ['old-*'] })).toEqual({
       selected: ['a/api'],
       leftOut: ['a/old-api excluded by --exclude old-*', 'b/app not among --only a/*, x/*'],
@@ -64,7 +64,7 @@ describe('a selection', () => {
     });
   });
 
-  it('comes from variables, each of which an option replaces', () => {
+  it('comes from variables, each replaced by its option', () => {
     const environment = { BACKUP_ONLY: 'a/*, b/*', BACKUP_EXCLUDE: 'old-*' };
     expect(select(none, environment)).toMatchObject({
       selected: ['a/api', 'b/app'],
@@ -78,7 +78,7 @@ describe('a selection', () => {
     ]);
   });
 
-  it.each(['a(b)', 'x'.repeat(201), 'a*b*c*d*'])('of BACKUP_EXCLUDE cannot be %s', (pattern) => {
+  it.each(['a(b)', 'x'.repeat(201), 'a*b*c*d*'])('rejects %s in BACKUP_EXCLUDE', (pattern) => {
     expect(() => config({ BACKUP_EXCLUDE: `fine,${pattern}` })).toThrow(/^BACKUP_EXCLUDE m/);
   });
 });

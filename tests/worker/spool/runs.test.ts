@@ -15,7 +15,7 @@ const away = async () => ({
 });
 const rows = (select: string) => rowsOf(team.database.db, select);
 
-/** What a worker leaves that was killed after it began a run. */
+/** Inserts what a worker leaves behind if it is killed after starting a run. */
 async function killedRun(): Promise<void> {
   const lease = await takeMachineLease(`${team.archives}-data`);
   if ('busy' in lease) throw new Error(lease.reason);
@@ -25,8 +25,8 @@ async function killedRun(): Promise<void> {
   await lease.release(false);
 }
 
-describe('a run while the database is away', () => {
-  it('archives, and is delivered by the next run with the times at which it happened', async () => {
+describe('a run while the database is unreachable', () => {
+  it('archives, and is delivered by the next run with its original times', async () => {
     const first = await team.backUp(await away());
     expect(first).toEqual({
       code: 0,
@@ -79,7 +79,7 @@ describe('a run while the database is away', () => {
     expect(Number(facts?.newest)).toBeLessThan(before);
   });
 
-  it('goes by the note beside the archive, and says when a repository was good', async () => {
+  it('relies on the note beside the archive, and records when a repository was good', async () => {
     await team.backUp();
     await team.database.db.query({ text: 'UPDATE worker_repo_state SET checked_at = NULL' });
     const { code, stdout } = await team.backUp(await away());
@@ -127,7 +127,7 @@ describe('a run while the database is away', () => {
     ]);
   });
 
-  it('is delivered at its end if the database is back', async () => {
+  it('is delivered at its end if the database is reachable again', async () => {
     const wrap = (db: Database): Database => ({
       ...db,
       async query<Row>(...args: Parameters<Database['query']>) {
@@ -146,7 +146,7 @@ describe('a run while the database is away', () => {
     ]);
   });
 
-  it('keeps what is known of a run that was killed before', async () => {
+  it('keeps what is known about an earlier run that was killed', async () => {
     await killedRun();
     await team.backUp(await away());
     await team.backUp();
@@ -157,7 +157,7 @@ describe('a run while the database is away', () => {
     ]);
   });
 
-  it('claims no request, which stays for a run that can', async () => {
+  it('claims no requests, and leaves them to a run that can', async () => {
     await team.database.db.query({
       text: `INSERT INTO backup_run_requests (target_repo) VALUES ('team/app')`,
     });
@@ -168,7 +168,7 @@ describe('a run while the database is away', () => {
     expect(await rows(requests)).toEqual([{ status: 'completed', run_id: 2 }]);
   });
 
-  it('is refused while another one has the DATA_DIR', async () => {
+  it('is refused while another run uses the DATA_DIR', async () => {
     const held = team.server.holdFetch();
     const first = team.backUp();
     await held.came;
