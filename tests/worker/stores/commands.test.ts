@@ -13,13 +13,13 @@ import { refsOf } from '../../support/versioned-app.ts';
 const database = useDatabase();
 const DAY_MS = 24 * 60 * 60_000;
 
-/** A clock that is some days ahead, so that what was just stored is old. */
+/** A clock some days ahead, so that what was just stored is old. */
 const inDays = (days: number): Clock => ({
   now: () => Date.now() + days * DAY_MS,
   sleep: async () => undefined,
 });
 
-describe.each(storeKinds)('%s', (_, kind) => {
+describe.each(storeKinds)('with %s, store', (_, kind) => {
   const world = useStoreWorld(database, kind);
   const check = (...args: string[]) =>
     world.call(['store', 'check', '--store', world.address, ...world.withIdentity, ...args]);
@@ -35,7 +35,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     await world.app.commit({ 'b.txt': 'more' });
     await world.store();
   });
-  /** Two states, of which the newest needs nothing of the first. */
+  /** Two states, the newest of which needs nothing from the first. */
   const storeAnew = prepareOnce(world, database, async () => {
     await world.storeFirst();
     await world.loseMachine();
@@ -83,7 +83,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(stdout).toMatch(/: 3 faults/);
   });
 
-  it('check --deep finds other bytes of the same size, without an identity', async () => {
+  it('check --deep detects changed bytes of the same size, without an identity', async () => {
     await world.storeFirst();
     const [flipped] = await keys('object');
     await flipByte(flipped?.path ?? '');
@@ -93,7 +93,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(stdout).toContain(`fault: ${flipped?.key} has other content than was stored`);
   });
 
-  it('check --deep with an identity finds an object that holds another file than its state says', async () => {
+  it('check --deep with an identity detects an object that holds a different file than its state says', async () => {
     if (!kind.isEncrypted) return;
     await world.store();
     const [state] = await keys('state');
@@ -122,7 +122,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(stdout).toMatch(/: 2 faults/);
   });
 
-  it('check finds a state that is damaged', async () => {
+  it('check detects a damaged state', async () => {
     await world.storeFirst();
     const [state] = await keys('state');
     await writeFile(state?.path ?? '', '{"format":1}');
@@ -131,7 +131,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(stdout).toContain(`fault: ${state?.key} `);
   });
 
-  it('check expects of each state the sizes that it tells', async () => {
+  it('check expects objects to have the sizes in each state', async () => {
     if (kind.isEncrypted) return;
     await storeTwice();
     const [first] = await keys('state');
@@ -145,7 +145,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(stdout).toMatch(/fault: archives\/\S+ has \d+ of the 1 bytes it must have/);
   });
 
-  it('check finds a newest state that is older than another one', async () => {
+  it('check detects a newest state whose version is older than that of another state', async () => {
     await storeTwice();
     const [first, second] = await keys('state');
     const key = second?.key.replace('00000002', '00000003') ?? '';
@@ -157,7 +157,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     );
   });
 
-  it('check finds that what this machine has stored is gone', async () => {
+  it('check detects that something this machine stored no longer exists', async () => {
     await storeTwice();
     const here = (...args: string[]) =>
       world.call(['store', 'check', '--store', world.address, ...args], {
@@ -177,7 +177,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(stdout).toMatch(/fault: archives\/\w+ is missing, which this machine has stored/);
   });
 
-  it('check on another machine finds that an archive has lost all of its states, or the store everything', async () => {
+  it('check on another machine detects that an archive lost all its states, or the store everything', async () => {
     await storeTwice();
     for (const { key } of await keys('state')) await world.lose(key);
     const stateless = await check();
@@ -193,7 +193,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     ]);
   });
 
-  it('copy copies everything once, without an identity, and what comes later', async () => {
+  it('copy copies everything once, without an identity, and then only what was added', async () => {
     await storeTwice();
     const copy = () => world.call(['store', 'copy', world.address, world.other]);
     const first = await copy();
@@ -216,7 +216,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect((await world.call(checked)).code).toBe(0);
   });
 
-  it('copy copies no state whose objects it could not copy', async () => {
+  it('copy skips a state whose objects it could not copy', async () => {
     await world.storeFirst();
     const [flipped] = await keys('object');
     await flipByte(flipped?.path ?? '');
@@ -237,7 +237,7 @@ describe.each(storeKinds)('%s', (_, kind) => {
     ]);
   });
 
-  it('prune removes what only old states need, once it is told to', async () => {
+  it('prune removes what only old states need, but only with --yes', async () => {
     await storeAnew();
     const before = (await world.objects()).map(({ key }) => key);
     const dry = await prune('--older-than', '30');
@@ -262,14 +262,14 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect((await check()).code).toBe(0);
   });
 
-  it('prune keeps what is young', async () => {
+  it('prune keeps young states and objects', async () => {
     await storeAnew();
     const before = (await world.objects()).map(({ key }) => key);
     expect((await prune('--older-than', '50', '--yes')).stdout).toContain('nothing to remove');
     expect((await world.objects()).map(({ key }) => key)).toEqual(before);
   });
 
-  it('prune removes nothing of an archive with a state that cannot be read', async () => {
+  it('prune removes nothing from an archive with an unreadable state', async () => {
     await storeAnew();
     const before = await keys('object');
     const [, newest] = await keys('state');
@@ -283,10 +283,10 @@ describe.each(storeKinds)('%s', (_, kind) => {
   });
 });
 
-describe('an encrypted store without its identity', () => {
+describe('with an encrypted store but no identity, store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
-  it('check compares it with what this machine has stored', async () => {
+  it('check compares the store with what this machine stored', async () => {
     await world.storeFirst();
     const here = (...args: string[]) =>
       world.call(['store', 'check', ...args], {
@@ -306,7 +306,7 @@ describe('an encrypted store without its identity', () => {
     ]);
   });
 
-  it('check says that another machine cannot know what must be there', async () => {
+  it('check fails on another machine, which cannot know what must be there', async () => {
     await world.storeFirst();
     const { code, stdout } = await world.call(['store', 'check', '--store', world.address]);
     expect([code, stdout]).toEqual([1, expect.stringContaining('give --identity')]);
@@ -325,17 +325,17 @@ describe('an encrypted store without its identity', () => {
   });
 });
 
-describe('a bucket that is written to', () => {
+describe('with a bucket that is being written to, store', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
-  it('prune leaves an archive alone to which a state has just come', async () => {
+  it('prune skips an archive to which a state was just added', async () => {
     await world.storeFirst();
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });
     await world.store();
     const before = await world.objects();
     const state = before.at(-1)?.path ?? '';
-    // The last look before anything is removed.
+    // The last listing before anything is removed.
     world.server.fail(({ query }) => {
       if (query.get('start-after')?.endsWith('/states/00000002.json')) {
         for (const part of ['object', 'metadata.json']) {
@@ -353,10 +353,10 @@ describe('a bucket that is written to', () => {
   });
 });
 
-describe('a folder', () => {
+describe('with a folder, store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
 
-  it('check names what is not of a backup, and what no state needs', async () => {
+  it('check names keys that are not part of a backup, and counts objects that no state needs', async () => {
     await world.storeFirst();
     const root = new URL(world.address).pathname;
     await writeFile(join(root, 'holiday.jpg'), '');
@@ -368,7 +368,7 @@ describe('a folder', () => {
     expect(stdout).toContain(
       '--deep reads it); no state needs 1 object of 9 B, see `store prune`\n',
     );
-    // What is left of an upload goes with the next pruning, and the stranger stays.
+    // The next pruning removes the leftovers of an upload, and keeps the foreign file.
     const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
     const pruned = await world.call(args, { clock: inDays(40) });
     expect(pruned.stdout).toContain('0 states and 1 object of 9 B removed');
@@ -377,7 +377,7 @@ describe('a folder', () => {
     expect(after.stdout).toMatch(/everything is there by name and size \(--deep reads it\)\n$/);
   });
 
-  it('prune removes nothing where an object of the newest state is missing', async () => {
+  it('prune removes nothing if an object of the newest state is missing', async () => {
     await world.storeFirst();
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });
@@ -392,7 +392,7 @@ describe('a folder', () => {
     expect(await world.objects()).toEqual(before);
   });
 
-  it('copy replaces nothing where two machines have stored other states', async () => {
+  it('copy replaces nothing if two machines stored different states', async () => {
     await world.storeFirst();
     await world.call(['store', 'copy', world.address, world.other]);
     const root = new URL(world.other).pathname;
@@ -405,7 +405,7 @@ describe('a folder', () => {
     ]);
   });
 
-  it('check says that a store is away, and that it may be another one', async () => {
+  it('check reports that a store is unreachable, or that it may be the wrong one', async () => {
     await world.storeFirst();
     await world.lose('README.txt');
     const lost = await world.call(['store', 'check', '--store', world.address]);
@@ -428,7 +428,7 @@ describe('a folder', () => {
     [['check', '--store', 'ftp://host/x'], 'must be like s3://bucket/prefix'],
     [['copy', 'file:///x'], "missing required argument 'to'"],
     [['check', '--repo', 'app'], '--repo must be owner/name'],
-  ])('%j is wrong usage', async (args, fault) => {
+  ])('rejects %j as wrong usage', async (args, fault) => {
     await expect(world.call(['store', ...args])).rejects.toMatchObject({
       code: 'BAD_REQUEST',
       message: expect.stringContaining(fault),

@@ -27,7 +27,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     return refsOf(join(world.elsewhere, to));
   };
 
-  it('gets what another store has, once, and gives it back', async () => {
+  it('receives a copy of another store once, and can be copied back', async () => {
     await world.storeFirst();
     await world.app.commit({ 'b.txt': 'more' });
     await world.store();
@@ -51,7 +51,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     expect(await restored(world.other, 'from-folder')).toEqual(refs);
   });
 
-  it('is checked as the destination, if no store is named', async () => {
+  it('is checked as the destination if no store is named', async () => {
     await world.storeFirst();
     await copy(world.address, address);
     const env = { BACKUP_REPO_PATH: target };
@@ -62,7 +62,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     expect((await world.call(args, { env: both })).stdout.match(/: 1 archive, /g)).toHaveLength(2);
   });
 
-  it('cannot be listed or checked without a fault once it is emptied', async () => {
+  it('reports a fault when it is listed or checked after it was emptied', async () => {
     await world.storeFirst();
     await copy(world.address, address);
     const clone = join(world.folder, 'emptied');
@@ -79,7 +79,7 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     ]);
   });
 
-  it('is pruned with a commit, and has the rest', async () => {
+  it('is pruned with a commit, and keeps the rest', async () => {
     await world.storeFirst();
     await world.loseMachine();
     await world.app.commit({ 'b.txt': 'after the loss' });

@@ -8,7 +8,7 @@ const failed = { status: 'failed' } as Outcome;
 const empty: Outcome = { status: 'empty' };
 const facts = { durationMs: 1, tries: 1 };
 
-/** A terminal of so many columns and lines. */
+/** A terminal with this many columns and lines. */
 function watch({ columns = 80, rows = 24, isTerminal = true } = {}) {
   const clock = createTestClock();
   const written: string[] = [];
@@ -20,7 +20,7 @@ function watch({ columns = 80, rows = 24, isTerminal = true } = {}) {
     clock.advance(ms);
     await new Promise(setImmediate);
   };
-  /** What the last drawing put on the screen. */
+  /** What was last drawn on the screen. */
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what a terminal is sent
   const shown = () => (written.at(-1) ?? '').replace(/^(?:\r|\u001b\[[\dA-Z]+)*/, '').split('\n');
   return { board, begin, tick, shown, written, clock };
@@ -28,8 +28,8 @@ function watch({ columns = 80, rows = 24, isTerminal = true } = {}) {
 
 const bar = (filled: number) => '█'.repeat(filled).padEnd(20, '░');
 
-describe('on a terminal', () => {
-  it('shows a line for the run and one for each repository at work', async () => {
+describe('the board on a terminal', () => {
+  it('shows a line for the run and one for each repository in progress', async () => {
     const { board, begin, tick, shown } = watch();
     begin(['team/a', 'team/b', 'team/c', 'team/d']);
     board.working('team/a', 'reading refs');
@@ -51,7 +51,7 @@ describe('on a terminal', () => {
     ]);
   });
 
-  it('counts what other workers have done', async () => {
+  it('counts repositories done by other workers', async () => {
     const { board, begin, tick, shown } = watch();
     begin(['team/a', 'team/b', 'team/c', 'team/d']);
     board.working('team/a', 'cloning');
@@ -70,7 +70,7 @@ describe('on a terminal', () => {
     expect(shown()[0]).toContain('4 of 4 done, 1 failed');
   });
 
-  it('draws at most ten times a second, and the last state in the end', async () => {
+  it('draws at most ten times a second, and finally the last state', async () => {
     const { board, begin, tick, written, shown } = watch();
     begin(['team/a']);
     for (let percent = 1; percent <= 90; percent++) {
@@ -83,7 +83,7 @@ describe('on a terminal', () => {
     expect(shown()[1]).toContain('90 % Receiving');
   });
 
-  it('estimates the time left by the last durations', async () => {
+  it('estimates the remaining time from the last durations', async () => {
     const { board, begin, tick, shown } = watch();
     begin(['a/slow', 'a/quick', 'a/new'], new Map(Object.entries({ 'a/slow': 90, 'a/quick': 30 })));
     board.ended('a/quick', empty, facts);
@@ -95,7 +95,7 @@ describe('on a terminal', () => {
     expect(shown()[0]).toContain('about 50 s left');
   });
 
-  it('keeps log lines above, and removes all in the end', async () => {
+  it('keeps log lines above its own lines, and removes its lines at the end', async () => {
     const { board, begin, tick, written } = watch();
     begin(['team/a', 'team/b']);
     board.working('team/a', 'cloning');
@@ -114,7 +114,7 @@ describe('on a terminal', () => {
     expect(written).toHaveLength(4);
   });
 
-  it('never wraps or scrolls, whatever the names', async () => {
+  it('never wraps or scrolls, whatever the names are', async () => {
     const { board, begin, tick, shown } = watch({ columns: 51, rows: 5 });
     const names = ['team/漢字漢字漢字漢字', 'team/שלום', ...'cdefgh'];
     begin(names);
@@ -129,7 +129,7 @@ describe('on a terminal', () => {
   });
 });
 
-it('shows only lines elsewhere', async () => {
+it('without a terminal, the board prints only log lines', async () => {
   const { board, begin, tick, written } = watch({ isTerminal: false });
   begin(['team/a']);
   board.working('team/a', 'cloning');

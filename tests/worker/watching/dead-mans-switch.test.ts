@@ -25,7 +25,7 @@ const run = async (sources: string[] | null = null, more: { signal?: AbortSignal
   expect(done.stdout + done.stderr).not.toContain(new URL(server.address).pathname);
   return done;
 };
-const told = () => server.pings.map(({ what }) => what);
+const pinged = () => server.pings.map(({ what }) => what);
 const repository = async (name: string) => {
   const app = await createRepository(join(bench.folder, name));
   await app.commit({ 'a.txt': 'a' });
@@ -33,64 +33,64 @@ const repository = async (name: string) => {
 };
 
 describe('HEARTBEAT_URL', () => {
-  it('hears of the start and the success of a run, which belong together', async () => {
+  it('is pinged at the start and the success of a run, with the same id', async () => {
     expect((await run([await repository('app')])).code).toBe(0);
     expect(server.pings).toEqual([
       { what: '/start', rid: expect.stringMatching(/^[0-9a-f-]{36}$/), text: '' },
       { what: '', rid: server.pings[0]?.rid, text: expect.stringContaining('1 backed up') },
     ]);
     await run([await repository('app')]);
-    expect(told()).toEqual(['/start', '', '/start', '']);
+    expect(pinged()).toEqual(['/start', '', '/start', '']);
     expect(server.pings[2]?.rid).not.toBe(server.pings[0]?.rid);
   });
 
-  it('hears of a failure with its reason if one repository of many fails', async () => {
+  it('is pinged with a failure and its reason if one of many repositories fails', async () => {
     const { code } = await run([await repository('app'), join(bench.folder, 'nothing')]);
     expect(code).toBe(1);
-    expect(told()).toEqual(['/start', '/fail']);
+    expect(pinged()).toEqual(['/start', '/fail']);
     expect(server.pings[1]?.text).toContain('not found, or access lost: local/nothing');
     expect(server.pings[1]?.text).toMatch(/1 backed up, .*1 failed/);
   });
 
-  it('hears of no success when the login is refused', async () => {
+  it('gets no success ping if the login is refused', async () => {
     await bench.add({ fullName: 'team/a', private: true });
     const token = await bench.logIn();
     bench.host.state.tokens.delete(token);
     expect((await run()).code).toBe(4);
-    expect(told()).toEqual(['/fail']);
+    expect(pinged()).toEqual(['/fail']);
     expect(server.pings[0]?.text).toContain('discovery failed');
     expect(server.pings[0]?.text).not.toContain(token);
   });
 
-  it('hears of no success when no repository is selected', async () => {
+  it('gets no success ping if no repository is selected', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     const env = { HEARTBEAT_URL: server.address, BACKUP_EXCLUDE: '*' };
     expect((await bench.run({ databaseUrl: database.url, env })).code).toBe(1);
-    expect(told()).toEqual(['/fail']);
+    expect(pinged()).toEqual(['/fail']);
     expect(server.pings[0]?.text).toContain('0 repositories');
   });
 
-  it('hears nothing of a run that is refused because of another one', async () => {
+  it('gets no ping for a run that is refused because of another one', async () => {
     const active = { totalRepos: 1, staleAfterMs: 60_000, abandoned: null };
     expect(await startRun(database.db, active)).toHaveProperty('id');
     expect((await run([await repository('app')])).code).toBe(75);
-    expect(told()).toEqual([]);
+    expect(pinged()).toEqual([]);
   });
 
-  it('hears why a run could not begin', async () => {
+  it('is pinged with the reason why a run could not start', async () => {
     const args = ['run', '--join'];
     const call = callWorker({
       ...{ databaseUrl: 'postgres://localhost:1/none', archives: bench.archives, args },
       env: { HEARTBEAT_URL: server.address },
     });
     await expect(call).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
-    expect(told()).toEqual(['/fail']);
+    expect(pinged()).toEqual(['/fail']);
     expect(server.pings[0]?.text).toMatch(/^No run: the database is unreachable/);
   });
 
-  it('is tried again, and a run is as good as it was if nobody answers', async () => {
-    // Does not wait between tries.
+  it('is pinged again after an error, and does not fail a run if it never answers', async () => {
+    // Does not wait between attempts.
     const clock: Clock = {
       ...systemClock,
       sleep: (ms, signal) => (ms < 6_000 ? Promise.resolve() : systemClock.sleep(ms, signal)),
@@ -100,7 +100,7 @@ describe('HEARTBEAT_URL', () => {
     server.answers.push(500, 200, 429, 503, 200);
     const first = await bench.run({ databaseUrl: database.url, args, env, clock });
     expect(first).toMatchObject({ code: 0, stderr: expect.not.stringContaining('HEARTBEAT_URL') });
-    expect(told()).toEqual(['/start', '/start', '', '', '']);
+    expect(pinged()).toEqual(['/start', '/start', '', '', '']);
     server.answers.push(200, 301, 404, 500);
     const second = await bench.run({ databaseUrl: database.url, args, env, clock });
     expect(second).toMatchObject({
@@ -120,8 +120,8 @@ describe('HEARTBEAT_URL', () => {
 
   it.each([
     ['', []],
-    [', while its start is not answered', [0]],
-  ])('hears of a run that was interrupted%s', async (_, answers) => {
+    [' while the start ping is not answered yet', [0]],
+  ])('is pinged when a run is interrupted%s', async (_, answers) => {
     server.answers.push(...answers);
     const source = await startGitServer();
     source.serve('team/app.git', await repository('app'));
@@ -132,13 +132,13 @@ describe('HEARTBEAT_URL', () => {
     stopping.abort(new RunStopped('interrupted by SIGINT'));
     const { code, stderr } = await running;
     expect(code).toBe(1);
-    // The ping that waited was ended, not waited for.
+    // The waiting ping was aborted, not awaited.
     const untold = 'HEARTBEAT_URL was not notified of this run: interrupted by SIGINT';
     expect(stderr.includes(untold)).toBe(answers.length > 0);
     held.release();
     await source.close();
-    expect(told().at(0)).toBe('/start');
-    expect(told().at(-1)).toBe('/fail');
+    expect(pinged().at(0)).toBe('/start');
+    expect(pinged().at(-1)).toBe('/fail');
     expect(server.pings.at(-1)?.text).toContain('interrupted by SIGINT');
   });
 });

@@ -6,7 +6,7 @@ const failure = (repository: string, kind: 'network' | 'login') => ({
   errorMessage: 'x',
 });
 
-it('groups what failed by reason, the largest group first, and says what to do', () => {
+it('describeFailures groups failures by reason, largest group first, and says what to do', () => {
   const failures = [failure('a/a', 'network'), failure('a/b', 'login'), failure('a/c', 'login')];
   expect(describeFailures(failures)).toEqual([
     'Failed, access was denied: a/b, a/c',
@@ -16,11 +16,11 @@ it('groups what failed by reason, the largest group first, and says what to do',
   ]);
 });
 
-it('names ten of a group', () => {
+it('describeFailures names at most ten repositories of a group', () => {
   const many = Array.from({ length: 12 }, (_, index) => failure(`a/r${index}`, 'login'));
   expect(describeFailures(many)[0]).toMatch(/: a\/r0, .*a\/r9 and 2 more$/);
 });
 
-it('has nothing to say when nothing failed', () => {
+it('describeFailures returns nothing if nothing failed', () => {
   expect(describeFailures([])).toEqual([]);
 });

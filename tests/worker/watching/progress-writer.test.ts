@@ -3,7 +3,7 @@ import type { RunProgress } from '../../../lib/records/recording/progress.ts';
 import { createProgressWriter } from '../../../lib/worker/watching/progress-writer.ts';
 import { createTestClock } from '../../support/clock.ts';
 
-/** Lets what is due in the writer happen. */
+/** Lets pending work of the writer finish. */
 const settle = () => new Promise(setImmediate);
 
 function start(write: (progress: RunProgress) => Promise<void>) {
@@ -13,7 +13,7 @@ function start(write: (progress: RunProgress) => Promise<void>) {
   return { clock, errors, writer };
 }
 
-it('writes a change at once, and the newest of those that follow a second later', async () => {
+it('the progress writer writes a change at once, and the newest of the following ones a second later', async () => {
   const written: RunProgress[] = [];
   const { clock, writer } = start(async (progress) => {
     written.push(progress);
@@ -32,7 +32,7 @@ it('writes a change at once, and the newest of those that follow a second later'
   await settle();
   const receiving = { repository: 'a/b', phase: 'Receiving objects', percent: 2, bytes: 20 };
   expect(written.slice(1)).toEqual([{ bytes: 20, active: [receiving] }]);
-  // Without a change nothing is written.
+  // Without a change, nothing is written.
   clock.advance(1_000);
   await settle();
   expect([written.length, clock.sleepers()]).toEqual([2, 0]);
@@ -41,7 +41,7 @@ it('writes a change at once, and the newest of those that follow a second later'
   expect(written.at(-1)).toEqual({ bytes: 20, active: [] });
 });
 
-it('never writes two at once, however long one takes', async () => {
+it('the progress writer never writes two changes at once, however long a write takes', async () => {
   const held = Promise.withResolvers<void>();
   let writes = 0;
   const { clock, writer } = start(() => {
@@ -62,7 +62,7 @@ it('never writes two at once, however long one takes', async () => {
   expect(writes).toBe(2);
 });
 
-it('goes on after a write failed, and writes nothing once the run is over', async () => {
+it('the progress writer continues after a failed write, and writes nothing once the run is over', async () => {
   let writes = 0;
   const { clock, errors, writer } = start(async () => {
     if (++writes === 1) throw new Error('away');

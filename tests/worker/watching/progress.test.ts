@@ -6,7 +6,7 @@ import { rowsOf } from '../../support/worker.ts';
 
 const team = setUpTeamApp();
 
-/** Resolves when a statement of this name is over; `fails` makes each of them fail. */
+/** Resolves when a statement with this name has ended; `fails` makes each of them fail. */
 function watch(name: string, fails = false) {
   const over = Promise.withResolvers<void>();
   const wrap = (db: Database): Database => ({
@@ -24,7 +24,7 @@ function watch(name: string, fails = false) {
   return { over: over.promise, wrap };
 }
 
-it('is what the API answers while a repository is fetched, and gone at the end', async () => {
+it('the API returns progress while a repository is fetched, and none at the end', async () => {
   const held = team.server.holdFetch();
   const { over, wrap } = watch('progress_of_run');
   const run = team.backUp({ wrap });
@@ -41,7 +41,7 @@ it('is what the API answers while a repository is fetched, and gone at the end',
   ]);
 });
 
-it('never fails a run', async () => {
+it('a progress write that fails does not fail the run', async () => {
   const { over, wrap } = watch('progress_of_run', true);
   const { code, stdout } = await team.backUp({ wrap });
   await over;

@@ -7,7 +7,7 @@ import { startOnTerminal } from '../../support/terminal.ts';
 const team = setUpTeamApp();
 const args = () => ['run', '--source', team.app.path, '--source', join(team.folder, 'plain')];
 
-it('tells a person at the end what failed and what to do', async () => {
+it('a run ends with what failed and what to do', async () => {
   await mkdir(join(team.folder, 'plain'));
   const { stdout } = await team.backUp({ args: args() });
   expect(stdout.split('\n').slice(1)).toEqual([
@@ -17,7 +17,7 @@ it('tells a person at the end what failed and what to do', async () => {
   ]);
 });
 
-it('tells a program all in JSON, one object a line, and nothing else', async () => {
+it('a run with --json prints one JSON object per line, and nothing else', async () => {
   await mkdir(join(team.folder, 'plain'));
   const { code, stdout, stderr } = await team.backUp({ args: [...args(), '--json'] });
   const events = stdout
@@ -53,7 +53,7 @@ it('tells a program all in JSON, one object a line, and nothing else', async () 
   });
 });
 
-it('tells a program that a run was refused', async () => {
+it('a refused run with --json says so in JSON', async () => {
   const held = team.server.holdFetch();
   const first = team.backUp();
   await held.came;
@@ -66,7 +66,7 @@ it('tells a program that a run was refused', async () => {
   await first;
 });
 
-it('leaves a terminal clean when it is interrupted', async () => {
+it('an interrupted run leaves a terminal clean', async () => {
   const held = team.server.holdFetch();
   const worker = startOnTerminal('worker', {
     args: ['run', '--source', `${team.server.url}/team/app.git`],
@@ -79,7 +79,7 @@ it('leaves a terminal clean when it is interrupted', async () => {
   const { code, output } = await worker.finished;
   held.release();
   expect(code).toBe(1);
-  // Both lines are erased before the last line of the run.
+  // Both lines are erased before the run's last line.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what a terminal is sent
   expect(output).toMatch(/\u001b\[2K\u001b\[1A\u001b\[J.*run 1 failed: interrupted by SIGINT\r\n/);
   expect(output.trimEnd()).toMatch(/\nRun 1 failed \(interrupted by SIGINT\): 1 repo.*s\.$/);
