@@ -18,7 +18,7 @@ async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Bytes in pieces of a size. */
+/** Splits bytes into pieces of a size. */
 async function* inPieces(bytes: Uint8Array, size = 50_000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
@@ -35,7 +35,7 @@ describe.each(sizes)('a file of %i bytes', (size) => {
     expect(Buffer.from(await decrypter.decrypt(sealed)).equals(plain)).toBe(true);
   });
 
-  it('of the library is decrypted', async () => {
+  it('is decrypted if the library encrypted it', async () => {
     const encrypter = new Encrypter();
     encrypter.addRecipient(recipient);
     const sealed = await encrypter.encrypt(plain);
@@ -45,7 +45,7 @@ describe.each(sizes)('a file of %i bytes', (size) => {
     }
   });
 
-  it('is refused when it was altered, cut short or made longer', async () => {
+  it('is rejected if it was altered, cut short or extended', async () => {
     const sealed = await collect(createCipher([recipient]).encrypt(inPieces(plain)));
     const flipped = Buffer.from(sealed);
     flipped[flipped.length - 20] = (flipped.at(-20) ?? 0) ^ 1;
@@ -62,13 +62,13 @@ describe.each(sizes)('a file of %i bytes', (size) => {
   });
 });
 
-it('is refused at the end of a whole chunk', async () => {
+it('a file that was cut off after a complete chunk is rejected', async () => {
   const sealed = await collect(createCipher([recipient]).encrypt(inPieces(randomBytes(131_072))));
   const cut = sealed.subarray(0, sealed.length - 65_536 - 16);
   await expect(collect(decrypt(inPieces(cut), [identity]))).rejects.toThrow(DecryptionFailed);
 });
 
-it('is decrypted by any of several recipients, and by nobody else', async () => {
+it('a file is decrypted by any of several recipients, and by nobody else', async () => {
   const others = [await generateIdentity(), await generateIdentity()];
   const recipients = await Promise.all(others.map(identityToRecipient));
   const sealed = await collect(createCipher(recipients).encrypt(inPieces(Buffer.from('text'))));
@@ -82,11 +82,11 @@ it.each([
   ['nothing', Buffer.alloc(0)],
   ['text', Buffer.from('hello\n--- x\n and more that is no header')],
   ['a lot without a header', Buffer.alloc(3_000_000, 'a')],
-])('refuses %s', async (_what, text) => {
+])('decrypt rejects %s', async (_what, text) => {
   await expect(collect(decrypt(inPieces(text), [identity]))).rejects.toThrow(DecryptionFailed);
 });
 
-it('passes on a failure of where the bytes come from', async () => {
+it('decrypt passes on an error of its source', async () => {
   const sealed = await collect(createCipher([recipient]).encrypt(inPieces(randomBytes(100_000))));
   async function* failing() {
     yield sealed.subarray(0, 70_000);
@@ -95,7 +95,7 @@ it('passes on a failure of where the bytes come from', async () => {
   await expect(collect(decrypt(failing(), [identity]))).rejects.toThrow('the connection was lost');
 });
 
-it('is decrypted from a chunk on, which is not taken for another one', async () => {
+it('a file is decrypted from a chunk, which cannot pass for another one', async () => {
   const plain = randomBytes(300_000);
   const sealed = await collect(createCipher([recipient]).encrypt(inPieces(plain)));
   let header = Buffer.alloc(0);
@@ -110,7 +110,7 @@ it('is decrypted from a chunk on, which is not taken for another one', async () 
   await expect(open(1)).rejects.toThrow(DecryptionFailed);
 });
 
-it('encrypts a file of many reads and says what it is', async () => {
+it('encryptFile encrypts a large file and returns its size and hashes', async () => {
   const plain = randomBytes(3_333_333);
   await writeFile(join(folder, 'plain'), plain);
   const to = join(folder, 'sealed');
@@ -126,7 +126,7 @@ it('encrypts a file of many reads and says what it is', async () => {
   expect((await collect(decrypt(inPieces(sealed), [identity]))).equals(plain)).toBe(true);
 });
 
-it('stops encrypting a file once it is told to', async () => {
+it('encryptFile stops when its signal aborts', async () => {
   await writeFile(join(folder, 'plain'), randomBytes(3_000_000));
   const stop = new AbortController();
   const { encrypt } = createCipher([recipient]);

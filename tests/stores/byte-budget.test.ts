@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createByteBudget } from '../../lib/stores/byte-budget.ts';
 
-it('lets the next one wait until there is room', async () => {
+it('a byte budget makes requests wait until there is room', async () => {
   const budget = createByteBudget(8);
   const [first, second] = [await budget.takeBuffer(4), await budget.take(4)];
   const order: string[] = [];
@@ -14,27 +14,27 @@ it('lets the next one wait until there is room', async () => {
   expect(order).toEqual(['released one', 'released both', 'third']);
 });
 
-it('lends the same memory again', async () => {
+it('a byte budget reuses released buffers', async () => {
   const budget = createByteBudget(8);
   const [first] = [await budget.takeBuffer(4), await budget.take(1)];
   first.release();
   expect((await budget.takeBuffer(4)).buffer).toBe(first.buffer);
 });
 
-it('lends nobody memory that is still in use', async () => {
+it('a byte budget never hands out a buffer that is in use', async () => {
   const budget = createByteBudget(8);
   const [first, second] = [await budget.takeBuffer(4), await budget.takeBuffer(4)];
   expect(second.buffer).not.toBe(first.buffer);
 });
 
-it('lends memory of the size that is asked for', async () => {
+it('a byte budget returns buffers of the requested size', async () => {
   const budget = createByteBudget(8);
   const [first] = [await budget.takeBuffer(4), await budget.take(1)];
   first.release();
   expect((await budget.takeBuffer(3)).buffer).toHaveLength(3);
 });
 
-it('keeps no memory for which others have taken the room', async () => {
+it('a byte budget drops idle buffers when others need the room', async () => {
   const budget = createByteBudget(8);
   const [first] = [await budget.takeBuffer(4), await budget.take(1)];
   first.release();
@@ -43,7 +43,7 @@ it('keeps no memory for which others have taken the room', async () => {
   expect((await budget.takeBuffer(4)).buffer).not.toBe(first.buffer);
 });
 
-it('keeps no memory once nobody uses any', async () => {
+it('a byte budget drops all idle buffers once none is in use', async () => {
   const budget = createByteBudget(8);
   const first = await budget.takeBuffer(4);
   first.release();

@@ -20,7 +20,7 @@ const cipher = createCipher([await identityToRecipient(identity)]);
 const naming = createSecretNaming('a key for names, of more than 32 characters');
 const { signal } = new AbortController();
 
-/** A store with one encrypted file, and what is asked of it. */
+/** A store with one encrypted file, and the requests for it. */
 async function storeFile(size: number) {
   const [nas, parts, target] = ['nas', 'parts', 'target'].map((name) => join(folder, name));
   for (const path of [nas, parts, target]) await mkdir(path ?? '');
@@ -70,7 +70,7 @@ async function storeFile(size: number) {
   return { fetch, asked, leftover, header, object: join(nas ?? '', key), stored: made.sizeBytes };
 }
 
-/** Pieces as a network has them, and a store that refuses what comes later. */
+/** Yields pieces as a network does; the store refuses further bytes after a limit. */
 async function* stopAfter(bytes: AsyncIterable<Uint8Array>, limit: number) {
   let left = limit;
   for await (const chunk of bytes) {
@@ -83,19 +83,22 @@ async function* stopAfter(bytes: AsyncIterable<Uint8Array>, limit: number) {
   }
 }
 
-it.each([0, 1, 65_535, 65_536, 131_072, 3_000_000])('decrypts a file of %i bytes', async (size) => {
-  const { fetch, asked, stored } = await storeFile(size);
-  expect(await fetch()).toBe(stored);
-  expect(asked).toEqual([0]);
-});
+it.each([0, 1, 65_535, 65_536, 131_072, 3_000_000])(
+  'fetchFile decrypts a file of %i bytes',
+  async (size) => {
+    const { fetch, asked, stored } = await storeFile(size);
+    expect(await fetch()).toBe(stored);
+    expect(asked).toEqual([0]);
+  },
+);
 
 it.each([
-  // In the first chunk, in a later one, and in the last, also of a file of whole chunks.
+  // In the first chunk, in a later one, and in the last, also in a file of complete chunks.
   [300_000, 40_000, 0],
   [300_000, 150_000, 2],
   [3_000_000, 2_999_000, 45],
   [262_144, 262_300, 3],
-])('goes on with a file of %i bytes that stopped after %i', async (size, limit, chunk) => {
+])('fetchFile resumes a file of %i bytes that stopped after %i', async (size, limit, chunk) => {
   const { fetch, asked, header, stored } = await storeFile(size);
   await expect(fetch({ stopAfter: limit })).rejects.toMatchObject({ kind: 'refused' });
   expect(await fetch()).toBe(stored);
@@ -108,7 +111,7 @@ it.each<[string, (left: { part: string; header: string }) => Promise<void>, numb
   ['has another header', ({ header }) => writeFile(header, 'age-encryption.org/v1\n'), 2],
   ['has a header that is cut short', ({ header }) => truncate(header, 100), 2],
   ['is longer than the file', ({ part }) => truncate(part, 400_000), 1],
-])('begins again where what was left %s', async (_what, spoil, times) => {
+])('fetchFile starts over if the partial file %s', async (_what, spoil, times) => {
   const { fetch, asked, leftover } = await storeFile(300_000);
   await expect(fetch({ stopAfter: 250_000 })).rejects.toMatchObject({ kind: 'refused' });
   await spoil(await leftover());
@@ -118,7 +121,7 @@ it.each<[string, (left: { part: string; header: string }) => Promise<void>, numb
   expect(asked.at(-1)).toBe(0);
 });
 
-it('says that an object was altered, also if some of it had come before', async () => {
+it('fetchFile reports an altered object, even after a partial download', async () => {
   const { fetch, asked, object, stored } = await storeFile(300_000);
   await expect(fetch({ stopAfter: 150_000 })).rejects.toMatchObject({ kind: 'refused' });
   const bytes = await readFile(object);
@@ -127,14 +130,14 @@ it('says that an object was altered, also if some of it had come before', async 
   asked.length = 0;
   const altered = { kind: 'damaged', reason: 'cannot be decrypted: it was altered or cut short' };
   await expect(fetch()).rejects.toMatchObject(altered);
-  // What had come before may be to blame, so that all of it is asked for, and once.
+  // The partial file may be to blame, so the whole object is requested, once.
   expect(asked).toEqual([expect.any(Number), 0]);
   asked.length = 0;
   await expect(fetch()).rejects.toMatchObject(altered);
   expect(asked).toEqual([0]);
 });
 
-it('says that the header of an object was altered', async () => {
+it('fetchFile reports an altered header of an object', async () => {
   const { fetch, object } = await storeFile(1_000);
   const bytes = await readFile(object);
   bytes[60] = (bytes[60] ?? 0) ^ 1;
@@ -145,7 +148,7 @@ it('says that the header of an object was altered', async () => {
   });
 });
 
-it('says that another identity cannot decrypt', async () => {
+it('fetchFile reports that another identity cannot decrypt the object', async () => {
   const { fetch } = await storeFile(1_000);
   const other = await generateIdentity();
   await expect(fetch({ identity: other })).rejects.toMatchObject({ kind: 'locked' });

@@ -8,12 +8,12 @@ import { useTemporaryFolder } from '../support/folders.ts';
 const folder = useTemporaryFolder();
 
 it.each([0, 1, 1_000, 2 ** 20, 3_500_000])(
-  'writes %i bytes in pieces, and adds to them',
+  'a gathering file writes %i bytes in pieces, and appends to them',
   async (size) => {
     const path = join(folder, 'file');
     const bytes = randomBytes(size);
     for (const flags of ['w', 'a'] as const) {
-      // A file can get more than was announced.
+      // A file can receive more bytes than announced.
       const file = await openGathering(path, flags, size / 2);
       const piece = Buffer.alloc(70_000);
       for (let at = 0; at < size; at += piece.length) {
@@ -26,13 +26,13 @@ it.each([0, 1, 1_000, 2 ** 20, 3_500_000])(
   },
 );
 
-it('tells on closing that the disk was full', async () => {
+it('a gathering file reports a full disk when it is closed', async () => {
   const file = await openGathering('/dev/full', 'w', 1_000);
   await file.write(randomBytes(1_000));
   await expect(file.close()).rejects.toMatchObject({ code: 'ENOSPC' });
 });
 
-it('tells while it is written that the disk is full', async () => {
+it('a gathering file reports a full disk while it is written', async () => {
   const file = await openGathering('/dev/full', 'w', 1_000);
   await expect(file.write(randomBytes(20_000))).rejects.toMatchObject({ code: 'ENOSPC' });
   await expect(file.close()).rejects.toMatchObject({ code: 'ENOSPC' });

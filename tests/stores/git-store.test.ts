@@ -34,16 +34,13 @@ const access: GitStoreAccess = {
   explain: async (_, { message }) => new StoreFault('other', message),
   pauseAfter: () => null,
 };
-/** The same repository, as one of this machine or as one of a host, which is cloned without its files. */
+/** The same repository, by local path or by URL; in the second case it is cloned without its files. */
 const addresses: [string, () => GitAddress][] = [
-  ['a path', () => localRepository(target)],
-  [
-    'an address',
-    () => ({ ...localRepository(target), location: `file://${target}`, isLocal: false }),
-  ],
+  ['a local path', () => localRepository(target)],
+  ['a URL', () => ({ ...localRepository(target), location: `file://${target}`, isLocal: false })],
 ];
 
-/** Whoever may push to it besides the worker. */
+/** Somebody else who may push to the repository. */
 const somebody = {
   ...{ PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1' },
   ...{ GIT_AUTHOR_NAME: 'Eve', GIT_AUTHOR_EMAIL: 'eve@example.org' },
@@ -65,7 +62,7 @@ async function collect<Item>(items: AsyncIterable<Item> | null): Promise<Item[]>
   return all;
 }
 
-describe.each(addresses)('%s', (_, address) => {
+describe.each(addresses)('a git store at %s', (_, address) => {
   async function open(more: Partial<GitStoreAccess> = {}): Promise<GitStore> {
     const own = join(folder, `store-${stores.length}`);
     await mkdir(own);
@@ -83,7 +80,7 @@ describe.each(addresses)('%s', (_, address) => {
   const keysOf = async (store: GitStore) => (await collect(store.list(''))).map(({ key }) => key);
   const commits = async () => Number(await git(target, 'rev-list', '--all', '--count'));
 
-  it('keeps objects in parts, and has none before it commits', async () => {
+  it('keeps objects in parts, and has none before a commit', async () => {
     const small = { maxPartBytes: 1_000 };
     const store = await open(small);
     const files = await Promise.all([0, 1, 1_000, 2_500].map(makeFile));
@@ -110,7 +107,7 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await keysOf(await open())).toEqual([files[0]?.key]);
   });
 
-  it('pushes before too much waits, and goes on with half an object', async () => {
+  it('pushes before too much is pending, and resumes a partial object', async () => {
     const small = { maxPartBytes: 1_000, maxPendingBytes: 2_000 };
     let pushes = 0;
     const broken = await open({
@@ -130,7 +127,7 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await git(target, 'fsck', '--full')).toBe('');
   });
 
-  it('stores no file that has changed', async () => {
+  it('does not store a file that has changed', async () => {
     const store = await open({ maxPartBytes: 1_000 });
     const file = await makeFile(2_500);
     await writeFile(file.path, randomBytes(2_500));
@@ -140,7 +137,7 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await commits()).toBe(0);
   });
 
-  it('says which keys another worker has taken with other content', async () => {
+  it('returns the keys that another worker took with different content', async () => {
     const [one, other] = [await open(), await open()];
     const [first, second] = [await makeFile(10), await makeFile(20)];
     const key = stateKey('ada__app', 1, false);
@@ -157,7 +154,7 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await commits()).toBe(2);
   });
 
-  it('forgets what could not be pushed', async () => {
+  it('drops changes that could not be pushed', async () => {
     let isPublic = true;
     const store = await open({
       async beforePush() {
@@ -174,7 +171,7 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await keysOf(await open())).toEqual([second.key]);
   });
 
-  it('measures also what an earlier layout has left in the history of a remote', async () => {
+  it('includes what an earlier layout left in the history of a remote in its size', async () => {
     const clone = join(folder, 'earlier');
     await git(folder, 'clone', '--quiet', target, clone);
     await git(clone, 'checkout', '--quiet', '-B', 'main');
@@ -194,7 +191,7 @@ describe.each(addresses)('%s', (_, address) => {
     ).toBe(150_000);
   });
 
-  it('starts again without downloading what it keeps', async () => {
+  it('starts over without downloading what it keeps', async () => {
     const store = await open();
     const [first, second] = [await makeFile(50_000), await makeFile(60_000)];
     const [old, state] = [stateKey('ada__app', 1, false), stateKey('ada__app', 2, false)];
@@ -209,7 +206,7 @@ describe.each(addresses)('%s', (_, address) => {
     const before = await measureRepository(options);
     const incomplete = { archiveName: 'ada__app', number: 2, keys: [state, 'archives/x'] };
     expect(await startAnew({ ...options, needed: [incomplete] })).toBe('archives/x is missing');
-    // Another worker has stored since, so that what is needed is not known.
+    // Another worker has stored something since, so it is unknown what is needed.
     const outdated = { archiveName: 'ada__app', number: 1, keys: [old] };
     const needed = { archiveName: 'ada__app', number: 2, keys: [state, second.key] };
     expect(await startAnew({ ...options, needed: [outdated] })).toBeNull();
@@ -221,14 +218,14 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await measureRepository(options)).toBeLessThan(before);
     expect(await git(target, 'fsck', '--full', '--no-dangling')).toBe('');
     expect((await bytesOf(await open(), second.key)).equals(second.bytes)).toBe(true);
-    // It goes on from there.
+    // Backups continue from there.
     const third = await makeFile(10);
     await fresh.create(third.key, third);
     await fresh.commit();
     expect(await git(target, 'rev-list', '--count', 'main')).toBe('2');
   });
 
-  /** Commits files that are none of the worker's: mode, blob and path of each. */
+  /** Commits foreign files: mode, blob and path of each. */
   const forge = async (...lines: string[]) => {
     const index = join(folder, `index-${made++}`);
     const feed = (args: string[], input = '') =>
@@ -251,7 +248,7 @@ describe.each(addresses)('%s', (_, address) => {
     return file;
   };
 
-  it('has no object whose parts are links, other repositories, or without a number', async () => {
+  it('ignores parts that are links, submodules, or without a number', async () => {
     const { key } = await stored();
     const blob = blobOf('x');
     const other = (digit: string) => objectKey('ada__app', digit.repeat(64), null);
@@ -265,7 +262,7 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await keysOf(await open())).toEqual([key]);
   });
 
-  it('reads the other objects if one cannot be read, or is larger than its name tells', async () => {
+  it('reads the other objects if one is unreadable, or larger than its name says', async () => {
     const { key, bytes } = await stored();
     const bomb = blobOf('x'.repeat(5_000));
     const [lost, large] = [
@@ -289,7 +286,7 @@ describe.each(addresses)('%s', (_, address) => {
     });
   });
 
-  it('says what is wrong with a repository that is not there', async () => {
+  it('reports a missing repository as a fault of the store', async () => {
     await rm(target, { recursive: true });
     const store = await open();
     await expect(keysOf(store)).rejects.toMatchObject({ name: 'StoreFault' });
@@ -297,8 +294,8 @@ describe.each(addresses)('%s', (_, address) => {
   });
 });
 
-// If it looked for each part that a name announces, it would take minutes.
-it('is not held up by names that announce thousands of parts', () => {
+// Looking for each part that a name announces would take minutes.
+it('an index is not held up by names that announce thousands of parts', () => {
   const keyOf = (number: number) => objectKey('ada__app', `${number}`.padStart(64, '0'), null);
   const paths = Array.from({ length: 60_000 }, (_, at) => partPath(keyOf(at), 1, 9_999, 1));
   const whole = partPath(keyOf(1), 1, 1, 1);

@@ -23,7 +23,7 @@ const readingOf = (read: ObjectStore['read']) => ({
   signal,
 });
 
-it('reads no more of an object than it was listed with', async () => {
+it('hashObject reads no more bytes of an object than were listed', async () => {
   const reading = readingOf(objects().read);
   await mkdir(join(folder, 'archives'));
   await writeFile(join(folder, 'archives', 'one'), 'abc');
@@ -35,23 +35,26 @@ it('reads no more of an object than it was listed with', async () => {
 it.each([
   ['altered', 400],
   ['encrypted for others', null],
-])('reads an object once that cannot be decrypted, because it is %s', async (_what, altered) => {
-  const [own, other] = [await generateIdentity(), await generateIdentity()];
-  const encrypter = new Encrypter();
-  encrypter.addRecipient(await identityToRecipient(altered === null ? other : own));
-  const stored = await encrypter.encrypt(randomBytes(200_000));
-  if (altered !== null) stored[altered] = (stored[altered] ?? 0) ^ 1;
-  await mkdir(join(folder, 'archives'));
-  await writeFile(join(folder, 'archives', 'one'), stored);
-  let reads = 0;
-  const reading = readingOf((key, from) => {
-    reads++;
-    return objects().read(key, from);
-  });
-  const object = { key: 'archives/one', sizeBytes: stored.length };
-  expect(await hashDecrypted({ ...reading, identities: [own] }, object)).toEqual({
-    stored: createHash('sha256').update(stored).digest('hex'),
-    plain: null,
-  });
-  expect(reads).toBe(1);
-});
+])(
+  'hashDecrypted reads an object only once if it cannot be decrypted because it is %s',
+  async (_what, altered) => {
+    const [own, other] = [await generateIdentity(), await generateIdentity()];
+    const encrypter = new Encrypter();
+    encrypter.addRecipient(await identityToRecipient(altered === null ? other : own));
+    const stored = await encrypter.encrypt(randomBytes(200_000));
+    if (altered !== null) stored[altered] = (stored[altered] ?? 0) ^ 1;
+    await mkdir(join(folder, 'archives'));
+    await writeFile(join(folder, 'archives', 'one'), stored);
+    let reads = 0;
+    const reading = readingOf((key, from) => {
+      reads++;
+      return objects().read(key, from);
+    });
+    const object = { key: 'archives/one', sizeBytes: stored.length };
+    expect(await hashDecrypted({ ...reading, identities: [own] }, object)).toEqual({
+      stored: createHash('sha256').update(stored).digest('hex'),
+      plain: null,
+    });
+    expect(reads).toBe(1);
+  },
+);

@@ -61,7 +61,7 @@ const kinds: [string, (name: string) => Promise<ObjectStore>][] = [
 describe.each(kinds)('%s', (kind, openStore) => {
   const name = kind.replaceAll(' ', '-');
 
-  it('keeps an object, which is never replaced', async () => {
+  it('keeps an object and never replaces it', async () => {
     const store = await openStore(`${name}-1`);
     const [first, second] = [await makeFile(1_000), await makeFile(1_000)];
     expect(await store.create('a/b/one', first)).toBe(true);
@@ -74,7 +74,7 @@ describe.each(kinds)('%s', (kind, openStore) => {
     expect(await store.read('a/b/one')).toBeNull();
   });
 
-  it('lists by prefix, in order, from a key on', async () => {
+  it('lists keys by prefix, in order, after a given key', async () => {
     const store = await openStore(`${name}-2`);
     const file = await makeFile(10);
     const keys = ['a/1', 'a/2/x', 'a/2/y', 'a/3', 'b/1'];
@@ -96,7 +96,7 @@ describe.each(kinds)('%s', (kind, openStore) => {
     expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
   });
 
-  it.each([1_000, 9 * 2 ** 20])('refuses a file of %i bytes that has changed', async (size) => {
+  it.each([1_000, 9 * 2 ** 20])('rejects a file of %i bytes that has changed', async (size) => {
     const store = await openStore(`${name}-4-${size}`);
     const file = await makeFile(size);
     await writeFile(file.path, randomBytes(size));
@@ -109,7 +109,7 @@ describe.each(kinds)('%s', (kind, openStore) => {
 });
 
 describe('a folder', () => {
-  it('is not made where there is none: a disk may not be mounted', async () => {
+  it('is not created if it does not exist: a disk may not be mounted', async () => {
     const store = await open(`file://${join(folder, 'nowhere')}`);
     const fault = { name: 'StoreFault', kind: 'missing' };
     await expect(store.create('a', await makeFile(1))).rejects.toMatchObject(fault);
@@ -141,7 +141,7 @@ describe('a bucket', () => {
     );
   });
 
-  it('goes on with an upload that was interrupted', async () => {
+  it('resumes an interrupted upload', async () => {
     const store = await open(server.address('resumed'));
     const file = await makeFile(40 * 2 ** 20);
     server.fail(({ query }) =>
@@ -157,9 +157,9 @@ describe('a bucket', () => {
   });
 
   it.each([
-    ['tells of', 'AccessDenied', 403, 1],
-    ['says nothing of', 'NoSuchUpload', 404, 0],
-  ])('%s an upload that lost its key and cannot be ended: %s', async (_, code, status, count) => {
+    ['reports', 'AccessDenied', 403, 1],
+    ['does not report', 'NoSuchUpload', 404, 0],
+  ])('%s an upload that lost its key and cannot be aborted: %s', async (_, code, status, count) => {
     const remarks: string[] = [];
     const store = await open(server.address(`lost-${code}`), remarks);
     server.fail(({ method, query }) => {
@@ -176,7 +176,7 @@ describe('a bucket', () => {
     }
   });
 
-  it('takes no part over from a file that was not the announced one', async () => {
+  it('reuses no parts of a file that was not the announced one', async () => {
     const store = await open(server.address('changed'));
     const file = await makeFile(20 * 2 ** 20);
     await writeFile(file.path, randomBytes(20 * 2 ** 20));
@@ -191,7 +191,7 @@ describe('a bucket', () => {
     ['answered and the answer lost', 'answer lost' as const],
     ['answered 503', { status: 503, code: 'SlowDown' }],
     ['answered 500', { status: 500, code: 'InternalError' }],
-  ])('keeps a large object though each request is %s once', async (what, fault) => {
+  ])('keeps a large object even if each request is %s once', async (what, fault) => {
     const store = await open(server.address(`faults-${what.replaceAll(' ', '-')}`));
     const file = await makeFile(17 * 2 ** 20);
     const failed = new Set<string>();
@@ -201,7 +201,7 @@ describe('a bucket', () => {
       failed.add(which);
       return fault;
     });
-    // A lost answer to the last request looks like a key that is taken.
+    // If the answer to the last request is lost, the key looks taken.
     await store.create('large', file);
     server.fail(null);
     expect(failed.size).toBeGreaterThan(4);
@@ -214,7 +214,7 @@ describe('a bucket', () => {
     ['damaged', { status: 400, code: 'BadDigest' }],
     ['full', { status: 507, code: 'InsufficientStorage' }],
     ['away', { status: 503, code: 'SlowDown' }],
-  ])('says what is wrong: %s', async (kind, fault) => {
+  ])('reports the kind of fault: %s', async (kind, fault) => {
     const store = await open(server.address('wrong'));
     server.fail(() => fault);
     const error = await store.create('a', await makeFile(10)).catch((reason: unknown) => reason);
@@ -232,7 +232,7 @@ describe('a folder', () => {
     return { path, store: await open(`file://${path}`) };
   };
 
-  it('is not taken for a store if it is a git repository', async () => {
+  it('is not used as a store if it is a git repository', async () => {
     const { path, store } = await nas('repository.git');
     await git(path, 'init', '--quiet', '--bare');
     await expect(keysOf(store, '')).rejects.toThrow(
@@ -240,7 +240,7 @@ describe('a folder', () => {
     );
   });
 
-  it('writes nothing outside itself where somebody has made a link', async () => {
+  it('writes nothing outside itself if somebody created a link in it', async () => {
     const { path, store } = await nas('linked');
     const outside = join(folder, 'outside');
     await mkdir(outside);
@@ -253,7 +253,7 @@ describe('a folder', () => {
     expect(await readdir(outside)).toEqual([]);
   });
 
-  it('says where something is wrong in it', async () => {
+  it('names the path of a fault in it', async () => {
     const { path, store } = await nas('strange');
     await mkdir(join(path, 'archives', 'a'), { recursive: true });
     await writeFile(join(path, 'archives', 'a', 'states'), 'no folder');
