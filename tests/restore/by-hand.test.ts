@@ -40,7 +40,7 @@ it('the documented commands restore the newest version, then an older one', asyn
   await app.git('branch', '--force', 'main', 'other');
   await app.git('checkout', '--quiet', 'main');
   await chain.version();
-  // Nothing but a ref is new: an increment without objects.
+  // Only a ref is new: an increment without objects.
   await app.git('tag', 'v2');
   const newest = await chain.version();
 

@@ -26,7 +26,7 @@ describe('a command line', () => {
     push: null,
   };
 
-  it('asks for a version', () => {
+  it('selects a version', () => {
     const to = ['--to', 'there'];
     expect(parse('restore', 'team/app', ...to)).toEqual(restore);
     expect(parse('restore', 'team/app', ...to, '--version', '7', '--bare')).toEqual({
@@ -48,7 +48,7 @@ describe('a command line', () => {
     });
   });
 
-  it('asks for a store, and for a push', () => {
+  it('selects a store, and a push', () => {
     const address = { kind: 'folder', text: 'file:///mnt/nas', path: '/mnt/nas' };
     const from = ['--from', 'file:///mnt/nas'];
     expect(parse('restore', ...from, '--list', '--identity', 'key.txt')).toEqual({
@@ -82,7 +82,7 @@ describe('a command line', () => {
     ['2026-03-01 12:00', new Date(2026, 2, 1, 12).getTime()],
     ['2026-03-01', new Date(2026, 2, 2).getTime() - 1],
     ['2024-02-29', new Date(2024, 2, 1).getTime() - 1],
-  ])('--at %s is %d', (text, before) => {
+  ])('reads --at %s as %d', (text, before) => {
     expect(parse('restore', 'team/app', '--to', 'x', '--at', text)).toMatchObject({
       choice: { before },
     });
@@ -112,7 +112,7 @@ describe('a command line', () => {
     [['restore', 'a/b', '--to', 'x', '--overwrite'], '--overwrite is for --push'],
     [['restore', '--all', '--to', 'x', '--push', 'https://host/a/b'], 'cannot be used with'],
     [['restore', 'a/b', '--push', 'https://ada:secret@host/a/b'], '--push contains credentials'],
-  ])('%j is wrong usage', (args, fault) => {
+  ])('rejects %j as wrong usage', (args, fault) => {
     const failure = (() => {
       try {
         return parse(...args);
@@ -157,7 +157,7 @@ describe('without a database', () => {
       databaseUrl: 'postgres://127.0.0.1:1/none',
     });
 
-  it('versions lists every archive, and no increment', async () => {
+  it('versions lists every archive, but no increments', async () => {
     await archives.write('tar.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
     const { code, stdout } = await call('versions');
     expect(code).toBe(0);
@@ -185,7 +185,7 @@ describe('without a database', () => {
     });
   });
 
-  it('versions lists nothing that is no archive, and a repository once', async () => {
+  it('versions lists only archives, and each repository once', async () => {
     const { stdout } = await call('versions');
     await mkdir(join(archives.root, 'team__folder.bundle'));
     await archives.write(`team__${'x'.repeat(201)}.bundle`, '');
@@ -195,7 +195,7 @@ describe('without a database', () => {
     expect((await call('versions')).stdout).toBe(stdout);
   });
 
-  it('versions lists those of one repository', async () => {
+  it('versions lists the versions of one repository', async () => {
     const [first] = chain.note.versions;
     if (first) first.warning = 'rewritten\u001b[31m history';
     await chain.writeNote();
@@ -216,7 +216,7 @@ describe('without a database', () => {
     expect((await call('versions', 'team/old')).stdout).toMatch(/\n- +20\S+ +- +1 file/);
   });
 
-  it('versions says that a folder has no archive, and that there is none', async () => {
+  it('versions reports a folder without archives, and a missing folder', async () => {
     for (const name of await readdir(archives.root)) {
       await rm(join(archives.root, name), { recursive: true });
     }
@@ -226,7 +226,7 @@ describe('without a database', () => {
     await expect(call('versions')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
   });
 
-  it('restore restores a version and says how it was proved', async () => {
+  it('restore restores a version and reports how it was proved', async () => {
     const { code, stdout } = await call(
       'restore',
       'team/app',
@@ -249,7 +249,7 @@ describe('without a database', () => {
     expect(await readFile(join(to, 'a.txt'), 'utf8')).toBe('one');
   });
 
-  it('restore --all goes on after a failure, and exits with 1', async () => {
+  it('restore --all continues after a failure, and exits with 1', async () => {
     await flipByte(join(archives.root, 'team__app.1.bundle'));
     const { code, stdout, stderr } = await call('restore', '--all', '--to', 'all');
     const to = join(archives.outside, 'all');
@@ -265,7 +265,7 @@ describe('without a database', () => {
     expect((await readdir(join(to, 'team'))).sort()).toEqual(['old', 'old.1']);
   });
 
-  it('restore keeps a repository with files that cannot be checked out, names them, and exits with 1', async () => {
+  it('restore keeps a repository whose files cannot all be checked out, names those, and exits with 1', async () => {
     await plantUnwritable(app);
     await chain.version();
     const { code, stdout } = await call('restore', 'team/app', '--to', "it's long");
@@ -300,19 +300,19 @@ describe('without a database', () => {
     expect((await call('restore', '--all', '--bare', '--to', 'bare')).code).toBe(0);
   });
 
-  it('restore --all restores everything of a time, and exits with 0', async () => {
+  it('restore --all restores everything as of a time, and exits with 0', async () => {
     const { code, stdout } = await call('restore', '--all', '--to', 'all', '--at', '2999-01-01');
     expect([code, stdout]).toEqual([0, expect.stringContaining('Restored 3 of 3 repositories')]);
     expect(await readFile(join(archives.outside, 'all/team/app/a.txt'), 'utf8')).toBe('two');
   });
 
-  it('restore --all fails where there is nothing to restore', async () => {
+  it('restore --all fails if there is nothing to restore', async () => {
     await rm(archives.root, { recursive: true });
     await mkdir(archives.root);
     expect(await call('restore', '--all', '--to', 'all')).toMatchObject({ code: 1 });
   });
 
-  it('restore refuses a name that is no repository, and a folder that is a link', async () => {
+  it('restore rejects a name that is not a repository, and a folder that is a link', async () => {
     await expect(call('restore', '../app', '--to', 'x')).rejects.toMatchObject({
       code: 'BAD_REQUEST',
     });
@@ -324,7 +324,7 @@ describe('without a database', () => {
     expect(await readdir(join(archives.outside, 'elsewhere'))).toEqual([]);
   });
 
-  it('the commands work as programs, with nothing but the archive folder', async () => {
+  it('the commands work as programs with nothing but the archive folder', async () => {
     const env = { BACKUP_ARCHIVE_PATH: archives.root, DATABASE_URL: 'nothing that can be used' };
     const run = (...args: string[]) => runScript('worker', { args, cwd: archives.outside, env });
     expect(await run('versions')).toMatchObject({ code: 0, stderr: '' });

@@ -8,7 +8,7 @@ import { flipByte, type TestChain, useChain } from '../support/chains.ts';
 import { createTestClock } from '../support/clock.ts';
 import { git, type TestRepository } from '../support/git.ts';
 
-// A damaged archive is named and never restored, and nothing is left of the attempt.
+// A damaged archive is named and never restored, and the attempt leaves nothing behind.
 
 const NAME = 'team__app.bundle';
 let archives: ArchiveFolder;
@@ -51,24 +51,24 @@ async function refusal(version?: number): Promise<string> {
 describe.each([NAME, 'team__app.1.bundle', 'team__app.2.bundle'])('the file %s', (name) => {
   const told = name === NAME ? NAME : `${NAME}: ${name}`;
 
-  it('with a changed byte is not the recorded one', async () => {
+  it('is rejected if a byte was changed', async () => {
     await flipByte(inRoot(name));
     expect(await refusal()).toContain(`CHECKSUM_MISMATCH: ${told}: its SHA-256 is `);
   });
 
-  it('that was cut short is not the recorded one', async () => {
+  it('is rejected if it was cut short', async () => {
     const bytes = await readFile(inRoot(name));
     await writeFile(inRoot(name), bytes.subarray(0, -30));
     expect(await refusal()).toContain(`CHECKSUM_MISMATCH: ${told}: its SHA-256 is `);
   });
 
-  it('in place of another is not the recorded one', async () => {
+  it('is rejected if another file replaced it', async () => {
     const other = name === 'team__app.1.bundle' ? 'team__app.2.bundle' : 'team__app.1.bundle';
     await cp(inRoot(other), inRoot(name));
     expect(await refusal()).toContain(`CHECKSUM_MISMATCH: ${told}: its SHA-256 is `);
   });
 
-  it('with a pack that is damaged is found out even if the note agrees', async () => {
+  it('is rejected if its pack is damaged, even if the note agrees', async () => {
     await flipByte(inRoot(name));
     const changed = sha256(await readFile(inRoot(name)));
     const { note } = chain;
@@ -81,7 +81,7 @@ describe.each([NAME, 'team__app.1.bundle', 'team__app.2.bundle'])('the file %s',
   });
 });
 
-it('names an increment that is missing, and still restores the versions before it', async () => {
+it('restoring names a missing increment, and still restores the versions before it', async () => {
   await rm(inRoot('team__app.2.bundle'));
   expect(await refusal()).toBe(
     `CORRUPT_ARCHIVE: ${NAME}: team__app.2.bundle, which continues it, is missing`,
@@ -89,42 +89,42 @@ it('names an increment that is missing, and still restores the versions before i
   expect(await restore(2)).toMatchObject({ version: 2 });
 });
 
-it('reads no increment that a version does not need', async () => {
+it('restoring reads no increment that a version does not need', async () => {
   await flipByte(inRoot('team__app.2.bundle'));
   await restore(2);
   expect(await readFile(join(target, 'a.txt'), 'utf8')).toBe('two');
 });
 
-it('names increments that are swapped', async () => {
+it('restoring names swapped increments', async () => {
   await rename(inRoot('team__app.1.bundle'), inRoot('x'));
   await rename(inRoot('team__app.2.bundle'), inRoot('team__app.1.bundle'));
   await rename(inRoot('x'), inRoot('team__app.2.bundle'));
   expect(await refusal()).toMatch(/^CHECKSUM_MISMATCH: .* team__app\.1\.bundle: its SHA-256 is/);
 });
 
-it('finds a chain that lacks a file of which the note knows nothing, either', async () => {
+it('restoring detects a chain that lacks a file missing from the note as well', async () => {
   const { note } = chain;
   const versions = note.versions.map((entry) => ({ ...entry, files: Math.min(entry.files, 2) }));
   await chain.writeNote({ ...note, increments: note.increments.slice(1), versions });
   expect(await refusal()).toMatch(/^INCOMPLETE_HISTORY: .*objects that its refs need are missing/);
 });
 
-it('refuses a version that needs more files than the note lists', async () => {
+it('restoring rejects a version that needs more files than the note lists', async () => {
   await chain.writeNote({ ...chain.note, increments: chain.note.increments.slice(0, 1) });
   expect(await refusal()).toBe(
     `CORRUPT_ARCHIVE: ${NAME}: its note lists 2 of the 3 files it needs`,
   );
 });
 
-describe('a manifest', () => {
-  it('that is missing is named', async () => {
+describe('restoring', () => {
+  it('names a missing manifest', async () => {
     await rm(manifestOf(3));
     expect(await refusal()).toBe(
       `CORRUPT_ARCHIVE: ${NAME}: team__app.versions/3.json, the manifest of version 3, is missing`,
     );
   });
 
-  it('that was altered is named', async () => {
+  it('names an altered manifest', async () => {
     const text = await readFile(manifestOf(3), 'utf8');
     await writeFile(manifestOf(3), text.replace('2026-03-03', '2026-03-04'));
     expect(await refusal()).toMatch(
@@ -132,21 +132,21 @@ describe('a manifest', () => {
     );
   });
 
-  it('of another version is named', async () => {
+  it('names the manifest of another version', async () => {
     await cp(manifestOf(2), manifestOf(3));
     const text = await readFile(manifestOf(2), 'utf8');
     await note(3, text);
     expect(await refusal()).toContain('team__app.versions/3.json is the manifest of version 2');
   });
 
-  it('that does not follow the one before it is named', async () => {
+  it('names a manifest that does not follow its predecessor', async () => {
     await rewrite(3, (manifest) => ({ ...manifest, previous_sha256: 'ab'.repeat(32) }));
     expect(await refusal()).toBe(
       `CHECKSUM_MISMATCH: ${NAME}: team__app.versions/3.json does not follow the manifest of version 2`,
     );
   });
 
-  it('need not follow one that was pruned', async () => {
+  it('accepts a manifest whose predecessor was pruned', async () => {
     await rewrite(3, (manifest) => ({ ...manifest, previous_sha256: 'ab'.repeat(32) }));
     const { note } = chain;
     await chain.writeNote({ ...note, versions: note.versions.filter((one) => one.version !== 2) });
@@ -165,7 +165,7 @@ describe('a manifest', () => {
     'refs/heads//a',
     'refs/heads/main/below',
     'refs/',
-  ])('with the ref %j is refused', async (name) => {
+  ])('rejects a manifest with the ref %j', async (name) => {
     await rewrite(3, (manifest) => ({
       ...manifest,
       refs: { ...manifest.refs, [name]: manifest.refs.HEAD ?? '' },
@@ -179,7 +179,7 @@ describe('a manifest', () => {
     'refs/heads/größe\u2028',
     "refs/heads/$(x)'",
     'refs/@',
-  ])('with the odd ref %j is restored', async (name) => {
+  ])('accepts a manifest with the odd ref %j', async (name) => {
     await rewrite(3, (manifest) => ({
       ...manifest,
       refs: { ...manifest.refs, [name]: manifest.refs.HEAD ?? '' },
@@ -188,13 +188,13 @@ describe('a manifest', () => {
     expect(await git(target, 'for-each-ref', '--format=%(refname)')).toContain(name);
   });
 
-  it('whose ref points to an object that is not there is refused', async () => {
+  it('rejects a manifest with a ref to a missing object', async () => {
     const gone = 'ab'.repeat(20);
     await rewrite(3, ({ refs, ...rest }) => ({ ...rest, refs: { ...refs, 'refs/x/y': gone } }));
     expect(await refusal()).toMatch(new RegExp(`^INCOMPLETE_HISTORY: .*${gone}`));
   });
 
-  it('with another commit for HEAD than for its branch is refused', async () => {
+  it('rejects a manifest whose HEAD differs from its branch', async () => {
     const first = await app.git('rev-parse', 'main~1');
     await rewrite(3, ({ refs, ...rest }) => ({ ...rest, refs: { ...refs, HEAD: first } }));
     expect(await refusal()).toContain('another commit for HEAD than for its branch');
@@ -202,7 +202,7 @@ describe('a manifest', () => {
 
   type Manifest = NonNullable<ReturnType<typeof parseManifest>>;
 
-  /** Changes a manifest together with the note. */
+  /** Changes a manifest along with the note. */
   async function rewrite(version: number, change: (manifest: Manifest) => Manifest) {
     const manifest = parseManifest(await readFile(manifestOf(version), 'utf8'));
     if (manifest === null) throw new Error('it is not a manifest');
@@ -219,8 +219,8 @@ describe('a manifest', () => {
   }
 });
 
-describe('after a replacement that was killed', () => {
-  /** The note announces a new full bundle, as it does before that is put in place. */
+describe('after a worker was killed while replacing a bundle', () => {
+  /** Writes a note that announces a new full bundle, as before the bundle is put in place. */
   async function announce() {
     const old = chain.note;
     const { mtimeMs } = await stat(inRoot(NAME));
@@ -270,7 +270,7 @@ describe('after a replacement that was killed', () => {
   });
 });
 
-it('leaves nothing behind when it is stopped', async () => {
+it('restoring leaves nothing behind when it is stopped', async () => {
   const stop = new AbortController();
   const stopped = restoreVersion(
     {
@@ -292,7 +292,7 @@ it('leaves nothing behind when it is stopped', async () => {
   expect(await readdir(archives.outside)).toEqual(['app']);
 });
 
-it('runs no hook and follows no attribute of a restored repository', async () => {
+it('restoring runs no hooks and follows no attributes of the repository', async () => {
   const marker = join(archives.outside, 'ran');
   await app.commit({
     '.gitattributes': '* filter=evil\n',
@@ -306,7 +306,7 @@ it('runs no hook and follows no attribute of a restored repository', async () =>
   expect(await readdir(join(target, '.git'))).not.toContain('hooks');
 });
 
-it('never writes a file of the archive into the repository itself or out of its folder', async () => {
+it('restoring never writes files of the archive into .git or outside the folder', async () => {
   for (const path of ['.git/config', '../evil']) {
     const blob = await app.git('hash-object', '-w', 'a.txt');
     const [folder = '', file = ''] = path.split('/');

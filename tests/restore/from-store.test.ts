@@ -15,7 +15,7 @@ import { refsOf } from '../support/versioned-app.ts';
 
 const database = useDatabase();
 
-describe.each(storeKinds)('from %s', (_, kind) => {
+describe.each(storeKinds)('restoring from %s', (_, kind) => {
   const world = useStoreWorld(database, kind);
   const restore = (...args: string[]) =>
     world.call(['restore', '--from', world.address, ...world.withIdentity, ...args]);
@@ -30,7 +30,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     return { refs, at: version?.at ?? '' };
   });
 
-  it('restores every version that was stored, with its refs', async () => {
+  it('restores every stored version with its refs', async () => {
     const history: string[][] = [];
     const step = async () => {
       expect((await world.store()).code).toBe(0);
@@ -78,7 +78,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     ]);
   });
 
-  it('finds an encrypted archive by its name or by reading all', async () => {
+  it('finds an encrypted archive by its name, or by reading all names', async () => {
     await world.storeFirst();
     const env = { BACKUP_NAMES_KEY: world.namesKey };
     const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app', '--bare'];
@@ -87,12 +87,12 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     const said = 'the names of all encrypted archives are read';
     expect([quick.code, quick.stderr.includes(said)]).toEqual([0, false]);
     expect([slow.code, slow.stderr.includes(said)]).toEqual([0, kind.isEncrypted]);
-    // A key of another store leads nowhere, and the names are read then.
+    // The key of another store leads nowhere, so the names are read.
     const wrong = { BACKUP_NAMES_KEY: 'another key that is long enough to be one' };
     expect((await world.call([...args, '--to', 'wrong'], { env: wrong })).code).toBe(0);
   });
 
-  it('restores all of a time, each as it was then', async () => {
+  it('restores all repositories as of a time', async () => {
     const { refs, at } = await storeTwice();
     const { code, stdout } = await restore('--all', '--bare', '--to', 'all', '--at', at);
     expect([code, stdout]).toEqual([
@@ -110,7 +110,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     await expect(restore('local/none', '--to', 'x')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('leaves what an earlier --all has restored, and says what is downloaded', async () => {
+  it('skips what an earlier --all restored, and reports what it downloads', async () => {
     await world.storeFirst();
     const all = () => restore('--all', '--bare', '--to', 'all');
     const first = await all();
@@ -126,7 +126,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     expect(second.stdout).toMatch(/^Restored 0 of 1 repositories to \S+; 1 there already\n$/);
   });
 
-  it('asks for a time where backups began anew with the same numbers', async () => {
+  it('requires --at if backups started over with the same numbers', async () => {
     await world.storeFirst();
     const first = await refsOf(world.app.path);
     await world.loseMachine();
@@ -146,7 +146,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     }
   });
 
-  it('names every file that is missing or damaged, and leaves nothing in place', async () => {
+  it('names every missing or damaged file, and leaves nothing behind', async () => {
     await storeTwice();
     const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     expect(objects).toHaveLength(4);
@@ -181,7 +181,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     }
   });
 
-  it('says that the newest state is damaged, and restores from an older one', async () => {
+  it('reports a damaged newest state, and restores from an older one', async () => {
     const { refs, at } = await storeTwice();
     const states = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'state');
     await writeFile(states.at(-1)?.path ?? '', 'not what it was');
@@ -202,7 +202,7 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     expect(await refsOf(pathTo('x'))).toEqual(refs);
   });
 
-  it('restores a version that newer states have pruned, as long as its objects are there', async () => {
+  it('restores a version that newer states have pruned while its objects still exist', async () => {
     await world.storeFirst();
     const before = await refsOf(world.app.path);
     const [version] = (await world.readNote()).versions;
@@ -216,17 +216,21 @@ describe.each(storeKinds)('from %s', (_, kind) => {
   });
 });
 
-describe('a state that was moved', () => {
+describe('restoring from a store with a moved state', () => {
   const plain = useStoreWorld(database, { place: 'folder', isEncrypted: false });
 
   it.each([
-    ['an object of its own', (key: string) => key, 'names an object that is not of this archive'],
     [
-      'another name',
+      'a state with objects of another archive',
+      (key: string) => key,
+      'names an object that is not of this archive',
+    ],
+    [
+      'a state that belongs to another archive',
       (key: string) => key.replaceAll('local__app/', 'local__other/'),
       'is a state of',
     ],
-  ])('does not restore %s under the name of another archive', async (_, rename, fault) => {
+  ])('rejects %s', async (_, rename, fault) => {
     await plain.store();
     const objects = await plain.objects();
     const state = objects.find(({ parsed }) => parsed?.kind === 'state');
@@ -252,7 +256,7 @@ describe('a state that was moved', () => {
 describe('an encrypted store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
-  it('says what is needed without the identity, or with another one', async () => {
+  it('reports what is needed if the identity is missing or wrong', async () => {
     await world.storeFirst();
     const from = ['restore', '--from', world.address];
     const list = await world.call([...from, '--list']);
@@ -285,7 +289,7 @@ describe('an encrypted store', () => {
     ['age-encryption.org/v1\n-> scrypt', 'is encrypted with a passphrase'],
     ['AGE-SECRET-KEY-1NOTAKEY\n', 'something other than an identity as its entry 1'],
     ['x'.repeat(70_000), 'is too long'],
-  ])('refuses an identity file %#, and does not repeat it', async (text, fault) => {
+  ])('rejects invalid identity file %# without repeating its contents', async (text, fault) => {
     await writeFile(join(world.elsewhere, 'bad.txt'), text);
     const call = world.call([
       'restore',
@@ -304,12 +308,12 @@ describe('an encrypted store', () => {
   it.each([
     ['its content', -20, 'it was altered or cut short'],
     ['its header', 60, 'or it was altered'],
-  ])('exits with 1 where %s of a state was altered', async (_what, place, reason) => {
+  ])('exits with 1 if %s of a state was altered', async (_what, place, reason) => {
     await world.storeFirst();
     const state = (await world.objects()).find(({ parsed }) => parsed?.kind === 'state');
     const bytes = await readFile(state?.path ?? '');
     const at = (bytes.length + place) % bytes.length;
-    // The header is base64, and stays it.
+    // The header is base64, and remains so.
     bytes[at] = bytes[at] === 0x41 ? 0x42 : 0x41;
     await writeFile(state?.path ?? '', bytes);
     const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app'];
@@ -320,9 +324,9 @@ describe('an encrypted store', () => {
     expect(errorCodes[failure.code as ErrorCode].exitCode).toBe(1);
   });
 
-  it('removes what a killed restore has left in the folder for temporary files', async () => {
+  it('removes what a killed restore left in the temporary folder', async () => {
     await world.storeFirst();
-    // No process has a number as high.
+    // No process has such a high id.
     const left = join(tmpdir(), `backup-observatory-restore-${hostname()}-4194304-aaaaaa`);
     const others = join(tmpdir(), 'backup-observatory-restore-of-somebody');
     for (const path of [left, others]) await mkdir(join(path, 'repository'), { recursive: true });
@@ -333,7 +337,7 @@ describe('an encrypted store', () => {
     expect(names).toContain(basename(others));
   });
 
-  it('tells neither names nor content to whoever reads the store', async () => {
+  it('reveals neither names nor contents to anyone who reads the store', async () => {
     await world.storeFirst();
     for (const { key, path } of await world.objects()) {
       expect(key).not.toContain('app');

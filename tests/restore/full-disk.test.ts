@@ -8,7 +8,7 @@ import { useTemporaryFolder } from '../support/folders.ts';
 
 const folder = useTemporaryFolder();
 
-it('fails when a file was cut short beside names that the file system does not take', async () => {
+it('restoring fails if a file was cut short by a full disk, among names that the file system rejects', async () => {
   const work = join(folder, 'work');
   const gitDir = join(work, '.git');
   await mkdir(work);
@@ -20,13 +20,13 @@ it('fails when a file was cut short beside names that the file system does not t
   git(['init', '--quiet']);
   const large = git(['hash-object', '-w', '--stdin'], 'x'.repeat(1_000_000));
   const small = git(['hash-object', '-w', '--stdin'], 'small');
-  // Enough of them that the message of the error ends before the file that was cut short.
+  // Enough of them that the error message ends before the file that was cut short.
   const long = Array.from({ length: 20 }, (_, index) => `a${index}${'a'.repeat(260)}`);
   const lines = long.map((name) => `100644 blob ${small}\t${name}\n`);
   const tree = git(['mktree'], [...lines, `100644 blob ${large}\tlarge.txt\n`].join(''));
   const commit = git(['commit-tree', '-m', 'large', tree]);
 
-  // A limit on files takes the place of a disk that is full.
+  // A file size limit stands in for a full disk.
   const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
   const limited = join(folder, 'git');
   await writeFile(limited, `#!/bin/sh\ntrap '' XFSZ\nulimit -f 200\nexec ${real} "$@"\n`);

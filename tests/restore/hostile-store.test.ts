@@ -15,11 +15,11 @@ import { useDatabase } from '../support/hooks.ts';
 import { useStoreWorld } from '../support/store-world.ts';
 import { refsOf } from '../support/versioned-app.ts';
 
-// Whoever can write to a store can put archives of their own beside those of the machine.
+// Anyone who can write to a store can add archives of their own to it.
 
 const database = useDatabase();
 
-describe('from a store with archives of others', () => {
+describe('restoring from a store with foreign archives', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
   const restore = (...args: string[]) => world.call(['restore', '--from', world.address, ...args]);
 
@@ -27,7 +27,7 @@ describe('from a store with archives of others', () => {
     expect((await world.store()).code).toBe(0);
   });
 
-  /** Copies the archive of local/app to another name, with a note that says something else. */
+  /** Copies the archive of local/app to another name, with a changed note. */
   async function plant(name: string, note: Record<string, unknown> = {}): Promise<void> {
     const root = new URL(world.address).pathname;
     for (const { key, path, parsed } of await world.objects()) {
@@ -48,7 +48,7 @@ describe('from a store with archives of others', () => {
     }
   }
 
-  it('lists and restores the others when one has a time that no clock can show', async () => {
+  it('lists and restores the other archives if one has an impossible time', async () => {
     await plant('eve__app', { versions: [], archive_modified_ms: Number.MAX_SAFE_INTEGER });
     const list = await restore('--list');
     expect(list).toMatchObject({ code: 1, stdout: expect.stringMatching(/^local\/app +1 /m) });
@@ -57,7 +57,7 @@ describe('from a store with archives of others', () => {
     expect(all).toMatchObject({ code: 1, stdout: expect.stringContaining('Restored 1 of 1 ') });
   });
 
-  it('makes no folder that git would take for a repository', async () => {
+  it('creates no folder that git would take for a repository', async () => {
     for (const name of ['eve__.git', '.GIT__app', 'eve__git~1']) await plant(name);
     const { code, stdout, stderr } = await restore('--all', '--to', 'all');
     expect([code, stdout]).toEqual([1, expect.stringContaining('Restored 1 of 4 repositories')]);
@@ -66,14 +66,14 @@ describe('from a store with archives of others', () => {
     expect(await restore('eve/.git', '--to', 'alone')).toMatchObject({ code: 0 });
   });
 
-  it('prints no name that reads in another direction', async () => {
+  it('prints no names with bidirectional characters', async () => {
     await plant('eve__\u202egpj.exe');
     const { stdout, stderr } = await restore('--all', '--to', 'all');
     expect(stdout).toContain('Restored eve/gpj.exe, version 1');
     expect(`${stdout}${stderr}`).not.toContain('\u202e');
   });
 
-  it('downloads into no folder that is a link', async () => {
+  it('does not download into a folder that is a link', async () => {
     const [object] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     await world.lose(object?.key ?? '');
     await expect(restore('local/app', '--to', 'app')).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -88,7 +88,7 @@ describe('from a store with archives of others', () => {
     });
   });
 
-  it('lets nobody else read what is downloaded on top of an earlier try', async () => {
+  it('lets nobody else read what it downloads, even when it resumes', async () => {
     const [object] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     await world.lose(object?.key ?? '');
     await expect(restore('local/app', '--to', 'app')).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -99,10 +99,10 @@ describe('from a store with archives of others', () => {
   });
 });
 
-describe('from an encrypted store', () => {
+describe('restoring from an encrypted store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
 
-  it('restores nothing newer that somebody has put there without encryption', async () => {
+  it('ignores newer states that somebody added without encryption', async () => {
     await world.storeFirst();
     const before = await refsOf(world.app.path);
     await world.loseMachine();

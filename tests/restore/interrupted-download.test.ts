@@ -7,11 +7,11 @@ import { useDatabase } from '../support/hooks.ts';
 import { useStoreWorld } from '../support/store-world.ts';
 import { refsOf } from '../support/versioned-app.ts';
 
-// A bucket behind a line that cuts each download after some bytes.
+// A bucket behind a connection that cuts each download off after some bytes.
 
 const database = useDatabase();
 
-describe('a large repository', () => {
+describe('downloading a large repository', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: true });
   let line: CutLine;
   beforeEach(async () => {
@@ -36,7 +36,7 @@ describe('a large repository', () => {
       signal ? { signal } : {},
     );
 
-  /** How the largest object came. */
+  /** How the largest object was downloaded. */
   function largest() {
     const sizes = new Map<string, number>();
     for (const { key, bytes } of line.downloads) sizes.set(key, (sizes.get(key) ?? 0) + bytes);
@@ -44,13 +44,13 @@ describe('a large repository', () => {
     return line.downloads.filter((one) => one.key === key);
   }
 
-  it('goes on where a download was cut', async () => {
+  it('resumes where a download was cut off', async () => {
     line.cutAfter = 300_000;
     expect((await restore()).code).toBe(0);
     expect(await refsOf(join(world.elsewhere, 'x'))).toEqual(await refsOf(world.app.path));
     const parts = largest();
     expect(parts.length).toBeGreaterThan(2);
-    // Each begins where what has come before ends, so that no byte comes twice.
+    // Each request begins where the last one ended, so that no byte is downloaded twice.
     for (const [index, { from }] of parts.entries()) {
       const before = parts.slice(0, index).reduce((sum, { bytes }) => sum + bytes, 0);
       expect(from).toBeLessThanOrEqual(before);
@@ -58,7 +58,7 @@ describe('a large repository', () => {
     }
   });
 
-  it('goes on after the command was stopped, and keeps what was complete', async () => {
+  it('resumes after the command was stopped, and keeps complete files', async () => {
     line.cutAfter = 300_000;
     const stop = new AbortController();
     let cuts = 0;
@@ -83,14 +83,14 @@ describe('a large repository', () => {
     expect((await readdir(world.elsewhere)).sort()).toEqual(['identity.txt', 'x']);
   });
 
-  it('shows on a terminal how much has come', async () => {
+  it('shows its progress on a terminal', async () => {
     const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app'];
     const { stderr } = await world.call([...args, '--bare', '--to', 'x'], { isTerminal: true });
     expect(stderr).toMatch(/0\/2 local\/app: downloading, [\d.]+ [KM]iB of [\d.]+ MiB/);
     expect(stderr).toMatch(/2\/2 local\/app: downloading, ([\d.]+ MiB) of \1/);
   });
 
-  it('names each file that the store refuses', async () => {
+  it('names each file that the store refuses to return', async () => {
     await world.store();
     world.server.fail(({ key, method }) =>
       method === 'GET' && key.includes('/objects/')
@@ -111,7 +111,7 @@ describe('a large repository', () => {
     expect(stderr.match(/was refused: .*AccessDenied/g)).toHaveLength(2);
   });
 
-  it('gives up with the name of the store where nothing comes at all', async () => {
+  it('fails with the name of the store if nothing arrives at all', async () => {
     line.cutAfter = 0;
     await expect(restore()).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
@@ -120,7 +120,7 @@ describe('a large repository', () => {
   });
 });
 
-describe('several repositories', () => {
+describe('restoring several repositories', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
   async function storeFour() {
@@ -138,7 +138,7 @@ describe('several repositories', () => {
     }
   }
 
-  it('lists and restores the others where the store refuses a state', async () => {
+  it('lists and restores the others if the store refuses to return a state', async () => {
     await storeFour();
     world.server.fail(({ key, method }) =>
       method === 'GET' && key.endsWith('archives/local__ap2/states/00000001.json')
@@ -158,7 +158,7 @@ describe('several repositories', () => {
     });
   });
 
-  it('does not wait for every repository where the store stays away', async () => {
+  it('does not wait for every repository if the store stays unreachable', async () => {
     await storeFour();
     const line = await startCutLine(world.address);
     line.cutAfter = 0;
@@ -168,7 +168,7 @@ describe('several repositories', () => {
     expect(away.code).toBe(1);
     expect(away.stderr.match(/was not restored: s3:\/\/backups/g)).toHaveLength(3);
     expect(away.stderr).toContain('local/app was not restored: the store is unreachable\n');
-    // Afterwards the same command goes on, over a line that works.
+    // Over a working connection, the same command then resumes.
     const later = await world.call(args.map((one) => (one === line.address ? world.address : one)));
     expect([later.code, later.stdout]).toEqual([0, expect.stringContaining('Restored 4 of 4')]);
   });

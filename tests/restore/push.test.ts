@@ -8,7 +8,7 @@ import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.
 import { startOnTerminal } from '../support/terminal.ts';
 import { callWorker } from '../support/worker.ts';
 
-// A repository is created again on a git host, from its archive.
+// Recreates a repository on a git host from its archive.
 
 let archives: ArchiveFolder;
 let app: TestRepository;
@@ -55,17 +55,17 @@ describe('--push', () => {
     );
     expect(await refsOfRemote()).toEqual(await ownRefs());
     expect(await git(remote, 'symbolic-ref', 'HEAD')).toBe('refs/heads/stable');
-    // What was restored for it is gone.
+    // The temporary restored repository was removed.
     expect((await readdir(archives.outside)).sort()).toEqual(['app', 'remote.git']);
   });
 
-  it('keeps what it restored with --to', async () => {
+  it('keeps the restored repository with --to', async () => {
     expect((await push(remote, '--to', 'kept')).code).toBe(0);
     expect(await git(join(archives.outside, 'kept'), 'status', '--porcelain')).toBe('');
     expect(await refsOfRemote()).toEqual(await ownRefs());
   });
 
-  it('does not overwrite unless it is told to, and deletes nothing then', async () => {
+  it('overwrites only with --overwrite, and deletes nothing even then', async () => {
     const other = await archives.repository('other');
     await other.commit({ 'readme.md': 'made by the host' });
     await other.git('branch', 'stable');
@@ -84,7 +84,7 @@ describe('--push', () => {
     expect((await refsOfRemote()).length).toBe((await ownRefs()).length + 1);
   });
 
-  it('says which refs the host did not take, and exits with 1', async () => {
+  it('names the refs that the host rejected, and exits with 1', async () => {
     const hook = join(remote, 'hooks/update');
     await mkdir(join(remote, 'hooks'), { recursive: true });
     await writeFile(
@@ -101,7 +101,7 @@ describe('--push', () => {
     expect(stdout).toMatch(/\n {2}Not there: refs\/heads\/main at \w{40}\n/);
   });
 
-  it('fails before anything is restored where nobody answers', async () => {
+  it('fails before anything is restored if the host does not answer', async () => {
     await expect(push(join(archives.outside, 'none'))).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
     });
@@ -111,7 +111,7 @@ describe('--push', () => {
   it.each([
     ['y', 0, /There now, as in the backup/],
     ['n', 1, /nothing was pushed/],
-  ])('asks a person, who answers %s', async (answer, code, said) => {
+  ])('asks before overwriting, and obeys the answer %s', async (answer, code, said) => {
     await app.git('push', '--quiet', remote, 'main');
     const terminal = startOnTerminal('worker', {
       args: ['restore', 'team/app', '--push', remote],
@@ -128,7 +128,7 @@ describe('--push', () => {
   });
 });
 
-describe('on a host with a login', () => {
+describe('--push to a host that requires a login', () => {
   let hosted: HostedWorker;
   beforeEach(async () => {
     hosted = await createHostedWorker();

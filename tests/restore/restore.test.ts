@@ -40,7 +40,7 @@ function restore(choice: VersionChoice = 'newest', more: { ref?: string; isBare?
   );
 }
 
-/** All refs of a repository with HEAD, by name. */
+/** All refs of a repository by name, including HEAD. */
 async function refsOf(path: string): Promise<Record<string, string>> {
   const lines = (await git(path, 'show-ref', '--head').catch(() => '')).split('\n');
   return Object.fromEntries(
@@ -48,7 +48,7 @@ async function refsOf(path: string): Promise<Record<string, string>> {
   );
 }
 
-/** What a person sees who uses the restored repository. */
+/** Checks what a user of the restored repository sees. */
 async function expectWhole(refs: Record<string, string>): Promise<void> {
   expect(await refsOf(target)).toEqual(refs);
   await git(target, 'fsck', '--full', '--strict', '--no-dangling');
@@ -64,7 +64,7 @@ async function refusal(choice: VersionChoice = 'newest'): Promise<string> {
   return failure?.message ?? 'it was restored';
 }
 
-describe('every version of a chain comes back', () => {
+describe('every version of a chain', () => {
   beforeEach(async () => {
     await app.commit({ 'a.txt': 'one\n', 'dir/b.txt': 'two\n' });
     await app.git('tag', '-a', '-m', 'first', 'v1');
@@ -91,7 +91,7 @@ describe('every version of a chain comes back', () => {
     return versions;
   }
 
-  it('with its own refs, and the newest one by default', async () => {
+  it('is restored with its own refs, the newest by default', async () => {
     const versions = await live();
     for (const [index, refs] of versions.entries()) {
       target = join(archives.outside, `restored-${index}`);
@@ -113,7 +113,7 @@ describe('every version of a chain comes back', () => {
     expect(await git(target, 'symbolic-ref', 'HEAD')).toBe('refs/heads/new');
   });
 
-  it('once the chain is compacted into one bundle', async () => {
+  it('is restored after the chain was compacted into one bundle', async () => {
     const versions = await live();
     await chain.compact();
     expect(await readdir(archives.root)).toHaveLength(3);
@@ -124,7 +124,7 @@ describe('every version of a chain comes back', () => {
     }
   });
 
-  it('of a repository that was emptied', async () => {
+  it('is restored if the repository was emptied', async () => {
     const first = await chain.version();
     for (const name of await app
       .git('for-each-ref', '--format=%(refname)')
@@ -140,7 +140,7 @@ describe('every version of a chain comes back', () => {
     await expectWhole(first);
   });
 
-  it('of a repository with SHA-256 objects', async () => {
+  it('is restored with SHA-256 objects', async () => {
     await git(archives.outside, 'init', '--quiet', '--object-format=sha256', 'modern');
     const modern = await archives.repository('modern');
     chain = createChain(archives.root, 'team__app.bundle', modern);
@@ -155,7 +155,7 @@ describe('every version of a chain comes back', () => {
     await expectWhole(first);
   });
 
-  it('with a HEAD that was detached, also without any branch', async () => {
+  it('is restored with a detached HEAD, also without any branches', async () => {
     const commit = await app.commit({ 'a.txt': 'detached\n' });
     await app.git('checkout', '--quiet', '--detach');
     await app.commit({ 'a.txt': 'more\n' });
@@ -167,7 +167,7 @@ describe('every version of a chain comes back', () => {
     expect(commit).not.toBe(refs.HEAD);
   });
 
-  it('without a HEAD where the source had none', async () => {
+  it('is restored without a HEAD if the source had none', async () => {
     await app.git('symbolic-ref', 'HEAD', 'refs/heads/missing');
     const refs = await chain.version();
     expect(refs).not.toHaveProperty('HEAD');
@@ -176,7 +176,7 @@ describe('every version of a chain comes back', () => {
     expect(await readdir(target)).toEqual(['.git']);
   });
 
-  it('with refs that point to a tree and a file, and with a ref of the source below refs/kept', async () => {
+  it('is restored with refs to a tree and a file, and with a source ref below refs/kept', async () => {
     await app.git('update-ref', 'refs/odd/tree', 'main^{tree}');
     await app.git('tag', 'file', 'main:a.txt');
     await app.git('update-ref', 'refs/kept/mine', 'main');
@@ -185,7 +185,7 @@ describe('every version of a chain comes back', () => {
     expect(await refsOf(target)).toEqual(refs);
   });
 
-  it('without a work tree if asked', async () => {
+  it('is restored without a work tree if requested', async () => {
     const refs = await chain.version();
     await restore('newest', { isBare: true });
     expect(await git(target, 'rev-parse', '--is-bare-repository')).toBe('true');
@@ -194,7 +194,7 @@ describe('every version of a chain comes back', () => {
   });
 });
 
-describe('the version', () => {
+describe('the chosen version', () => {
   beforeEach(async () => {
     for (const text of ['one', 'two', 'three']) {
       await app.commit({ 'a.txt': text });
@@ -206,12 +206,12 @@ describe('the version', () => {
     ['2026-03-02T12:00:00.000Z', 2],
     ['2026-03-03T11:59:59.999Z', 2],
     ['2030-01-01T00:00:00.000Z', 3],
-  ])('at or before %s is number %d', async (time, version) => {
+  ])('made at or before %s is number %d', async (time, version) => {
     expect(await restore({ before: Date.parse(time) })).toMatchObject({ version });
     expect(await git(target, 'rev-list', '--count', 'HEAD')).toBe(`${version}`);
   });
 
-  it('is unknown before the first and beyond the last', async () => {
+  it('is reported as unknown before the first and after the last', async () => {
     expect(await refusal({ before: Date.parse('2026-03-01T11:59:59Z') })).toBe(
       'team__app.bundle has no version that old: its oldest is of 2026-03-01T12:00:00.000Z',
     );
@@ -220,7 +220,7 @@ describe('the version', () => {
     );
   });
 
-  it('was not pruned because one before it was', async () => {
+  it('is restored even if an earlier one was pruned', async () => {
     chain.note.versions.splice(1, 1);
     await chain.writeNote();
     expect(await restore({ version: 3 })).toMatchObject({ version: 3 });
@@ -229,7 +229,7 @@ describe('the version', () => {
   });
 });
 
-describe('one ref', () => {
+describe('--ref', () => {
   beforeEach(async () => {
     await app.commit({ 'a.txt': 'one' });
     await app.git('tag', '-a', '-m', 'first', 'v1');
@@ -244,7 +244,7 @@ describe('one ref', () => {
     ['refs/heads/topic', 'refs/heads/topic'],
     ['v1', 'refs/tags/v1'],
     ['refs/pull/1/head', 'refs/pull/1/head'],
-  ])('%s is restored alone', async (ref, name) => {
+  ])('restores %s alone', async (ref, name) => {
     const commit = await app.git('rev-parse', `${name}^{commit}`);
     expect(await restore('newest', { ref })).toMatchObject({ refs: [name], headCommit: commit });
     const id = await app.git('rev-parse', name);
@@ -252,7 +252,7 @@ describe('one ref', () => {
     expect(await readFile(join(target, 'a.txt'), 'utf8')).toBe('one');
   });
 
-  it('that is not there is an error', async () => {
+  it('rejects a ref that does not exist', async () => {
     await expect(restore('newest', { ref: 'gone' })).rejects.toThrow(
       'this version has no branch or tag gone',
     );
@@ -260,8 +260,8 @@ describe('one ref', () => {
   });
 });
 
-describe('an archive of an earlier release', () => {
-  it('is its only version, also without a note', async () => {
+describe('an archive from an earlier release', () => {
+  it('is restored as a single version, even without a note', async () => {
     await app.commit({ 'a.txt': 'one' });
     await app.git('branch', 'topic');
     await app.git('update-ref', 'refs/kept/mine', 'main');
@@ -287,14 +287,14 @@ describe('an archive of an earlier release', () => {
     expect(await refusal()).toMatch(/^CHECKSUM_MISMATCH: team__app\.bundle: its SHA-256 is /);
   });
 
-  it('that is incremental is refused', async () => {
+  it('is rejected if it is incremental', async () => {
     await app.commit({ 'a.txt': 'one' });
     await app.commit({ 'a.txt': 'two' });
     await archives.bundle('team__app.bundle', app, 'main~1..main');
     expect(await refusal()).toMatch(/^INCOMPLETE_HISTORY: team__app\.bundle: /);
   });
 
-  it('that is a tar.gz is left to tar', async () => {
+  it('is left to tar if it is a tar.gz', async () => {
     await archives.write('team__app.tar.gz', 'anything');
     expect(await refusal()).toMatch(/^team__app\.tar\.gz is not a git bundle: .*tar -xzf/);
   });
@@ -313,14 +313,14 @@ describe('the target', () => {
     expect(await readdir(join(target, '..'))).toEqual(['app']);
   });
 
-  it('is left alone if it has something in it', async () => {
+  it('is left alone if it is not empty', async () => {
     await mkdir(target, { recursive: true });
     await writeFile(join(target, 'mine'), 'kept');
     await expect(restore()).rejects.toMatchObject({ code: 'CONFLICT' });
     expect(await readdir(target)).toEqual(['mine']);
   });
 
-  it('is left alone if it is a file, and so is one above it', async () => {
+  it('is left alone if it or a folder above it is a file', async () => {
     await mkdir(join(target, '..'), { recursive: true });
     await writeFile(target, 'kept');
     await expect(restore()).rejects.toThrow('is not an empty folder');

@@ -8,7 +8,7 @@ import { useDatabase } from '../support/hooks.ts';
 import { storeKinds, useStoreWorld } from '../support/store-world.ts';
 import { refsOf } from '../support/versioned-app.ts';
 
-// The commands of docs/archives.md and of a store's README restore from it without this software.
+// The commands in docs/archives.md and in a store's README restore from the store without this software.
 
 const database = useDatabase();
 const works = async (program: string) =>
@@ -41,7 +41,7 @@ describe.each(storeKinds)('%s', (_, { place, isEncrypted }) => {
     return all;
   }
 
-  /** How to list and get, as documented, with the address of this store. */
+  /** The documented commands to list and get, with the address of this store. */
   function access(): string {
     const url = new URL(world.address);
     if (place === 'folder') return block('ls "/mnt').replaceAll('/mnt/nas/git', url.pathname);
@@ -67,7 +67,7 @@ describe.each(storeKinds)('%s', (_, { place, isEncrypted }) => {
   });
 
   it.skipIf(place !== 'folder' || isEncrypted)(
-    'writes nothing where a forged name leads to',
+    'writes nothing to the path of a forged name',
     async () => {
       await world.storeFirst();
       const state = (await world.objects()).find(({ parsed }) => parsed?.kind === 'state');
@@ -82,10 +82,10 @@ describe.each(storeKinds)('%s', (_, { place, isEncrypted }) => {
   );
 });
 
-describe('with curl', () => {
+describe('curl', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
-  it('gets an object by the documented command', async () => {
+  it('gets an object with the documented command', async () => {
     await world.storeFirst();
     const url = new URL(world.address);
     const endpoint = url.searchParams.get('endpoint') ?? '';
@@ -114,7 +114,7 @@ describe.skipIf(!hasAge)('the README of an encrypted store', () => {
     const objects = await world.objects();
     const pathOf = (key: string) => objects.find((one) => one.key === key)?.path ?? '';
     const readme = await readFile(pathOf('README.txt'), 'utf8');
-    /** A command of the README, with its words in capitals replaced. */
+    /** A command of the README, with its capitalized words replaced. */
     const command = (start: string, words: Record<string, string>) => {
       const line = readme.split('\n').find((text) => text.includes(start)) ?? '';
       const text = line.slice(line.indexOf(start)).replace(/[.:]$/, '');
