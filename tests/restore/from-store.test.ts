@@ -121,9 +121,9 @@ describe.each(storeKinds)('restoring from %s', (_, kind) => {
     const second = await all();
     expect([second.code, second.stderr]).toEqual([
       0,
-      `local/app is left as it is: ${pathTo('all/local/app')} is there already\n`,
+      `local/app is skipped: ${pathTo('all/local/app')} already exists\n`,
     ]);
-    expect(second.stdout).toMatch(/^Restored 0 of 1 repositories to \S+; 1 there already\n$/);
+    expect(second.stdout).toMatch(/^Restored 0 of 1 repositories to \S+; 1 already there\n$/);
   });
 
   it('requires --at if backups started over with the same numbers', async () => {

@@ -48,8 +48,8 @@ describe('--push', () => {
     expect(stdout.slice(stdout.indexOf('Pushed'))).toBe(
       [
         `Pushed to ${remote}`,
-        '  There now, as in the backup: 2 branches, 1 tag, 1 ref of notes',
-        '  Not pushed, being neither branches, tags nor notes: 1 below refs/pull',
+        '  Same as in the backup: 2 branches, 1 tag, 1 ref of notes',
+        '  Not pushed, because they are not branches, tags or notes: 1 below refs/pull',
         '',
       ].join('\n'),
     );
@@ -79,7 +79,7 @@ describe('--push', () => {
     await other.git('push', '--quiet', remote, 'main:besides');
     const { code, stdout } = await push(remote, '--overwrite');
     expect(code).toBe(0);
-    expect(stdout).toContain('  There besides, left as it was: 1 branch, 0 tags\n');
+    expect(stdout).toContain('  Also there, left unchanged: 1 branch, 0 tags\n');
     expect(await refsOfRemote()).toEqual(expect.arrayContaining(await ownRefs()));
     expect((await refsOfRemote()).length).toBe((await ownRefs()).length + 1);
   });
@@ -96,9 +96,9 @@ describe('--push', () => {
     expect(stderr).toContain('protected');
     expect([code, stdout]).toEqual([
       1,
-      expect.stringMatching(/\n {2}There now, as in the backup: 1 branch, 1 tag, 1 ref of notes\n/),
+      expect.stringMatching(/\n {2}Same as in the backup: 1 branch, 1 tag, 1 ref of notes\n/),
     ]);
-    expect(stdout).toMatch(/\n {2}Not there: refs\/heads\/main at \w{40}\n/);
+    expect(stdout).toMatch(/\n {2}Missing: refs\/heads\/main at \w{40}\n/);
   });
 
   it('fails before anything is restored if the host does not answer', async () => {
@@ -109,7 +109,7 @@ describe('--push', () => {
   });
 
   it.each([
-    ['y', 0, /There now, as in the backup/],
+    ['y', 0, /Same as in the backup/],
     ['n', 1, /nothing was pushed/],
   ])('asks before overwriting, and obeys the answer %s', async (answer, code, said) => {
     await app.git('push', '--quiet', remote, 'main');

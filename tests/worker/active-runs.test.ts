@@ -43,7 +43,7 @@ const runs = () =>
     'SELECT id, status, error_message, exclusive_key FROM backup_runs ORDER BY id',
   );
 
-it('of concurrent workers, one runs and the others end with exit code 75', async () => {
+it('one of several concurrent workers runs, and the others end with exit code 75', async () => {
   const held = server.holdFetch();
   const ended: Awaited<ReturnType<typeof backUp>>[] = [];
   const refused = Promise.withResolvers<void>();
@@ -71,7 +71,7 @@ it('of concurrent workers, one runs and the others end with exit code 75', async
   ]);
 });
 
-it('takes over from a worker whose heartbeat is older than three minutes, once', async () => {
+it('a run takes over from a worker whose heartbeat is older than three minutes, once', async () => {
   await insertRun(
     'started_at, heartbeat_at, exclusive_key',
     `now() - interval '1 hour', now() - interval '181 seconds', 'worker'`,
@@ -91,7 +91,7 @@ it('takes over from a worker whose heartbeat is older than three minutes, once',
   expect(abandoned).toEqual({ lasted: true, ended: true });
 });
 
-it('does not take over a run whose heartbeat is younger than three minutes', async () => {
+it('a run does not take over from a worker whose heartbeat is younger than three minutes', async () => {
   await insertRun(
     'started_at, heartbeat_at, exclusive_key',
     `now() - interval '1 hour', now() - interval '170 seconds', 'worker'`,
@@ -99,7 +99,7 @@ it('does not take over a run whose heartbeat is younger than three minutes', asy
   expect((await backUp()).stdout).toContain('No run: run 1 is active since');
 });
 
-it('frees the key of a run that something else has ended', async () => {
+it('a run frees the key of an earlier run that something else ended', async () => {
   await database.db.query({
     text: `INSERT INTO backup_runs (status, error_message, exclusive_key)
            VALUES ('failed', 'ended elsewhere', 'worker')`,
@@ -109,28 +109,31 @@ it('frees the key of a run that something else has ended', async () => {
 });
 
 it.each([
-  ['started lately', `now() - interval '20 minutes'`, ''],
+  ['started recently', `now() - interval '20 minutes'`, ''],
   [
-    'wrote a log lately',
+    'wrote a log recently',
     `now() - interval '2 hours'`,
     'INSERT INTO execution_logs (run_id, message) VALUES (1, $$x$$)',
   ],
   [
-    'wrote a result lately',
+    'wrote a result recently',
     `now() - interval '2 hours'`,
     'INSERT INTO backup_results (run_id, repo_full_name) VALUES (1, $$a/b$$)',
   ],
-])('is rejected while a run of another writer is active: it %s', async (_, startedAt, sign) => {
-  await insertRun('started_at', startedAt);
-  if (sign !== '') await database.db.query({ text: sign });
-  const { code, stdout } = await backUp();
-  expect({ code, stdout }).toEqual({
-    code: 75,
-    stdout: expect.stringContaining('run 1 is active'),
-  });
-});
+])(
+  'a run is rejected while the run of another writer is active: it %s',
+  async (_, startedAt, sign) => {
+    await insertRun('started_at', startedAt);
+    if (sign !== '') await database.db.query({ text: sign });
+    const { code, stdout } = await backUp();
+    expect({ code, stdout }).toEqual({
+      code: 75,
+      stdout: expect.stringContaining('run 1 is active'),
+    });
+  },
+);
 
-it('is not blocked by a stale run of another writer, and leaves it to the sweep', async () => {
+it('a run is not blocked by a stale run of another writer, and leaves that to the sweep', async () => {
   await insertRun('started_at', `now() - interval '31 minutes'`);
   expect((await backUp()).stdout).toContain('completed');
   expect((await runs())[0]).toMatchObject({ id: 1, status: 'running' });

@@ -32,7 +32,7 @@ const change = async (text: string) => {
   return world.backUp(keepOne);
 };
 
-it('sees a rewritten default branch, with where it pointed before and after', async () => {
+it('a run reports a rewritten default branch, with its commits before and after', async () => {
   await world.backUpFirst();
   const before = await idOf('main');
   await world.app.git('branch', '-D', 'topic');
@@ -57,7 +57,7 @@ it('sees a rewritten default branch, with where it pointed before and after', as
   ]);
 });
 
-it('sees nothing in new commits, new refs, and a branch that was deleted after its merge', async () => {
+it('a run reports no anomaly for new commits, new refs, or a branch deleted after its merge', async () => {
   await world.backUpFirst();
   await world.app.commit({ 'b.txt': 'more' }, 'more');
   await world.app.git('tag', 'v1');
@@ -72,7 +72,7 @@ it.each([
   ['a branch whose commits nothing else has', 'branches_deleted', 'refs/heads/topic', false],
   ['a tag', 'tags_rewritten', 'refs/tags/v1', true],
   ['a tag', 'tags_deleted', 'refs/tags/v1', false],
-])('sees %s: %s', async (_what, kind, ref, isKept) => {
+])('a run reports an anomaly of %s: %s', async (_what, kind, ref, isKept) => {
   const [first, second] = [await commitBeside('first'), await commitBeside('second')];
   await world.app.git('update-ref', ref, first);
   await world.backUp();
@@ -84,7 +84,7 @@ it.each([
   expect((await world.readNote()).versions.at(-1)?.warning).toMatch(/topic|v1/);
 });
 
-it('names the first 20 of many, and counts all', async () => {
+it('an anomaly names the first 20 of many refs, and counts all', async () => {
   const commit = await commitBeside('aside');
   const refs = Array.from({ length: 30 }, (_, n) => `refs/tags/v${n}`);
   for (const ref of refs) await world.app.git('update-ref', ref, commit);
@@ -99,7 +99,7 @@ it('names the first 20 of many, and counts all', async () => {
   ]);
 });
 
-it('sees that a small file took the place of a large one', async () => {
+it('a run reports that a small file replaced a large one', async () => {
   await world.backUp();
   const bytes = async () =>
     (await world.app.git('ls-tree', '-l', 'HEAD'))
@@ -118,7 +118,7 @@ it('sees that a small file took the place of a large one', async () => {
   ]);
 });
 
-it('sees another default branch', async () => {
+it('a run reports a different default branch', async () => {
   await world.backUpFirst();
   await world.app.git('symbolic-ref', 'HEAD', 'refs/heads/topic');
   await world.backUp();
@@ -131,7 +131,7 @@ it('sees another default branch', async () => {
   ]);
 });
 
-it('sees an emptied repository once, and holds back its last version', async () => {
+it('a run reports an emptied repository once, and holds back its last version', async () => {
   await world.backUpFirst();
   await rm(world.app.path, { recursive: true });
   await createRepository(world.app.path);
@@ -146,7 +146,7 @@ it('sees an emptied repository once, and holds back its last version', async () 
   expect(await versions()).toEqual([4]);
 });
 
-it('lets older versions go at the next run once it is confirmed, and not before', async () => {
+it('older versions are pruned by the next run after an anomaly is confirmed, and not before', async () => {
   await world.backUpFirst(keepOne);
   await world.forcePush();
   await world.backUp(keepOne);
@@ -169,7 +169,7 @@ it('lets older versions go at the next run once it is confirmed, and not before'
   expect((await anomalies('confirm', 'local/app')).code).toBe(1);
 });
 
-it('holds back as long as a single anomaly of a version is open', async () => {
+it('pruning is held back while a single anomaly of a version is unconfirmed', async () => {
   await world.app.git('update-ref', 'refs/tags/v1', await commitBeside('aside'));
   await world.backUp(keepOne);
   await world.app.git('update-ref', '-d', 'refs/tags/v1');
@@ -182,7 +182,7 @@ it('holds back as long as a single anomaly of a version is open', async () => {
   expect(await versions()).toEqual([1, 2, 3]);
 });
 
-it('lets nothing go while many repositories are missing, and says so', async () => {
+it('nothing is pruned while many repositories are missing, and the run says so', async () => {
   await world.backUpFirst(keepOne);
   await database.db.query({
     text: "INSERT INTO anomalies (run_id, kind) VALUES (1, 'missing')",
@@ -195,7 +195,7 @@ it('lets nothing go while many repositories are missing, and says so', async () 
   expect(await versions()).toEqual([3]);
 });
 
-it('records what a note warns of that the database does not know, so that it can be confirmed', async () => {
+it('a run records the warning of a note that the database does not know, so that it can be confirmed', async () => {
   await world.backUpFirst(keepOne);
   await world.forcePush();
   await world.backUp(keepOne);
@@ -213,7 +213,7 @@ it('records what a note warns of that the database does not know, so that it can
   expect(await versions()).toEqual([4]);
 });
 
-it('holds back while the database is away, and delivers what was seen', async () => {
+it('pruning is held back while the database is unreachable, and anomalies are delivered later', async () => {
   await world.backUpFirst();
   const away = () =>
     callWorker({
@@ -236,7 +236,7 @@ it('holds back while the database is away, and delivers what was seen', async ()
 });
 
 it.each([[['confirm']], [['confirm', 'local/app', '--missing']]])(
-  'rejects anomalies %j',
+  'the worker rejects anomalies %j',
   async (args) => {
     await expect(anomalies(...args)).rejects.toMatchObject({ code: 'BAD_REQUEST' });
   },

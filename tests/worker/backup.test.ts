@@ -136,7 +136,7 @@ describe.each([
   });
 });
 
-it('works over Neon, whose driver sends each statement separately', async () => {
+it('a run works over Neon, whose driver sends each statement separately', async () => {
   const database = await createNeon();
   const app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'a' });
@@ -182,7 +182,7 @@ describe('an archive', () => {
     await git(restored, 'fsck', '--full', '--strict');
   });
 
-  it('holds a commit that only a detached HEAD names', async () => {
+  it('holds a commit that only a detached HEAD points to', async () => {
     const app = await createRepository(join(folder, 'app'));
     await app.commit({ 'a.txt': 'a' });
     await app.git('checkout', '--quiet', '--detach');
@@ -226,7 +226,7 @@ describe('an archive', () => {
     ['Größe-仓库', 'local/Größe-仓库', 'local__größe-仓库.bundle'],
     ['bare.git', 'local/bare', 'local__bare.bundle'],
     ['a:b', 'local/a:b', 'local__a:b.bundle'],
-  ])('of the folder %s is called %s', async (name, fullName, key) => {
+  ])('is named after its folder: %s becomes %s', async (name, fullName, key) => {
     const app = await createRepository(join(folder, 'sources', name));
     await app.commit({ 'a.txt': 'a' });
     const { code, stderr } = await backUp(join(folder, 'sources', name));
@@ -234,7 +234,7 @@ describe('an archive', () => {
     expect(await listRefs(join(archives, key))).toEqual(await listRefs(app.path));
   });
 
-  it('runs no hooks or templates of the machine', async () => {
+  it("is written without this machine's hooks or templates", async () => {
     const app = await createRepository(join(folder, 'app'));
     await app.commit({ 'a.txt': 'a' });
     const hooks = join(folder, 'home', 'template', 'hooks');

@@ -24,8 +24,8 @@ const backUp = () =>
   callWorker({ databaseUrl: database.url, archives, args: ['run', '--source', app.path] });
 const countResults = async () => (await rowsOf(database.db, 'SELECT 1 FROM backup_results')).length;
 
-describe('a repository whose refs are those of its archive', () => {
-  it('is skipped: counted, logged, without a result, its archive untouched', async () => {
+describe('a repository whose refs match its archive', () => {
+  it('is skipped: it is counted and logged, without a result or a change of its archive', async () => {
     await backUp();
     const [before, results] = [await readFile(archive), await countResults()];
 
@@ -57,7 +57,7 @@ describe('a repository whose refs are those of its archive', () => {
   });
 });
 
-/** The refs of the archive without those that it keeps. */
+/** The refs of the archive, without kept refs. */
 async function listSourceRefs(): Promise<string[]> {
   return (await listRefs(archive)).filter((line) => !line.includes('\trefs/kept/'));
 }
@@ -67,7 +67,7 @@ async function damageInPlace(): Promise<void> {
   const bytes = await readFile(archive);
   bytes.fill(0, bytes.length - 40);
   await writeFile(archive, bytes);
-  // As if it came later: a coarse file system may give both the same time.
+  // As if it happened later: a coarse file system may give both the same time.
   await utimes(archive, new Date(), new Date(mtimeMs + 5_000));
 }
 
@@ -92,7 +92,7 @@ describe('a repository is backed up again when', () => {
     ['its archive is missing', () => rm(archive)],
     ['its archive was cut short', () => truncate(archive, 40)],
     [
-      'its archive is no bundle of the same size',
+      'its archive was replaced by a file of the same size',
       async () => writeFile(archive, Buffer.alloc((await readFile(archive)).length)),
     ],
     ['its archive was damaged in place behind its header', damageInPlace],
@@ -115,7 +115,7 @@ describe('a repository is backed up again when', () => {
   });
 });
 
-it('archives a repository whose only commits are at a detached HEAD', async () => {
+it('a repository whose only commits are at a detached HEAD is archived', async () => {
   await app.git('checkout', '-q', '--detach');
   for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
     await app.git('update-ref', '-d', ref);
@@ -124,7 +124,7 @@ it('archives a repository whose only commits are at a detached HEAD', async () =
   expect(await listSourceRefs()).toEqual([expect.stringMatching(/\tHEAD$/)]);
 });
 
-it('fails and keeps the archive of a repository that lost all its refs', async () => {
+it('a repository that lost all its refs fails and keeps its archive', async () => {
   await backUp();
   const before = await readFile(archive);
   for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
@@ -139,7 +139,7 @@ it('fails and keeps the archive of a repository that lost all its refs', async (
   expect(await rowsOf(database.db, faults)).toEqual([{ fault: 'emptied' }]);
 });
 
-it('reports an empty repository of a run that archived nothing', async () => {
+it('a run that archived nothing reports an empty repository', async () => {
   for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
     await app.git('update-ref', '-d', ref);
   }

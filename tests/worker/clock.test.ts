@@ -10,7 +10,7 @@ import { useDatabase } from '../support/hooks.ts';
 import { useVersionedApp } from '../support/versioned-app.ts';
 import { callWorker } from '../support/worker.ts';
 
-// A machine whose clock is wrong must not let go versions that are minutes old.
+// A machine with a wrong clock must not prune versions that are minutes old.
 
 const database = useDatabase();
 const world = useVersionedApp(database);
@@ -20,7 +20,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 
 const clockAhead = (ms: number): Clock => ({ ...systemClock, now: () => Date.now() + ms });
 
-/** Makes a version, by default with the ordinary retention. */
+/** Writes a version, by default with ordinary retention. */
 async function backUp(clock: Clock, databaseUrl = database.url, keep = '7d all, 30 daily') {
   await world.app.commit({ 'b.txt': randomUUID() }, 'change');
   const ran = await callWorker({
@@ -38,8 +38,8 @@ const nowhere = async () => `postgres://nobody@127.0.0.1:${await findClosedPort(
 describe.each([
   ['ahead of', 8 * DAY_MS],
   ['behind', -8 * DAY_MS],
-])('a clock that is days %s the database', (where, ms) => {
-  it('lets no version go, warns, and gives versions the time of the database', async () => {
+])('a run whose clock is days %s that of the database', (where, ms) => {
+  it("prunes no versions, warns, and gives versions the database's time", async () => {
     for (let count = 0; count < 3; count++) await backUp(systemClock);
     const began = Date.now();
     const { stderr } = await backUp(clockAhead(ms), database.url, '1 daily');
@@ -48,21 +48,21 @@ describe.each([
     );
     expect(stderr).toContain('no version is pruned: the clock of this machine is');
     expect(await numbers()).toEqual([1, 2, 3, 4]);
-    // Both clocks tell milliseconds, the database's rounded.
+    // Both clocks have milliseconds; the database rounds its own.
     expect(await newestTime()).toBeGreaterThanOrEqual(began - 1);
     expect(await newestTime()).toBeLessThanOrEqual(Date.now() + 1);
   });
 });
 
-it('lets versions go where the clocks differ by minutes', async () => {
+it('versions are pruned if the clocks differ by minutes', async () => {
   for (let count = 0; count < 3; count++) await backUp(systemClock);
   const { stderr } = await backUp(clockAhead(4 * MINUTE_MS), database.url, '1 daily');
   expect(stderr).toContain('no longer kept, as BACKUP_KEEP says');
   expect(await numbers()).toEqual([4]);
 });
 
-it('lets no version go, without the database, while one is of a time that is yet to come', async () => {
-  // A run without the database needs an archive folder that it knows.
+it('no version is pruned, without the database, while one is dated in the future', async () => {
+  // A run without the database needs a known archive folder.
   await backUp(systemClock);
   await backUp(clockAhead(8 * DAY_MS), await nowhere());
   const { stderr } = await backUp(systemClock, await nowhere(), '1 daily');
@@ -70,7 +70,7 @@ it('lets no version go, without the database, while one is of a time that is yet
   expect(await numbers()).toEqual([1, 2, 3]);
 });
 
-it('keeps the order of versions when clocks differ a little', () => {
+it('versions stay in order if clocks differ a little', () => {
   const at = (time: number) => new Date(time).toISOString();
   const entry = { version: 1, run_id: null, manifest_sha256: '', files: 1, ref_count: 1 };
   const last = (time: number) => [{ ...entry, at: at(time), warning: null }];
@@ -78,18 +78,18 @@ it('keeps the order of versions when clocks differ a little', () => {
   expect(timeOfNext([], now)).toBe(at(now));
   expect(timeOfNext(last(now - 1), now)).toBe(at(now));
   expect(timeOfNext(last(now + 5 * MINUTE_MS), now)).toBe(at(now + 5 * MINUTE_MS));
-  // That clock was wrong, and this one is not.
+  // The earlier clock was wrong, and this one is right.
   expect(timeOfNext(last(now + 5 * MINUTE_MS + 1), now)).toBe(at(now));
 });
 
-it('leaves what other machines work with in a shared folder', async () => {
+it('a wrong clock does not remove what other machines use in a shared folder', async () => {
   await backUp(systemClock);
   await mkdir(join(world.archives, '.scratch-other-1-abcdef'));
   await backUp(clockAhead(8 * DAY_MS));
   expect(await readdir(world.archives)).toContain('.scratch-other-1-abcdef');
 });
 
-it('removes tokens of shared runs by the times of the folder', async () => {
+it('tokens of shared runs are removed by the clock of their folder', async () => {
   await mkdir(world.archives, { recursive: true });
   const [young, old] = ['a', 'b'].map((letter) => `.fleet-${letter.repeat(32)}`) as [
     string,

@@ -16,13 +16,13 @@ const faultOf = (act: () => unknown): string => {
 
 describe('a command line', () => {
   it.each([[['--help']], [['-h']], [['help']], [['run', '--help']], [['run', '-h', '--once']]])(
-    '%j asks for help',
+    'shows help for %j',
     (args) => {
       expect(parse(...args)).toEqual({ name: 'help', text: expect.stringContaining('--help') });
     },
   );
 
-  it('run takes sources and is one run by default', () => {
+  it('run takes sources, and runs once by default', () => {
     expect(parse('run', '--source', 'a', '--source=/b')).toEqual({
       name: 'run',
       everyMs: null,
@@ -40,7 +40,7 @@ describe('a command line', () => {
     expect(parse('run')).toMatchObject({ name: 'run', everyMs: null, sources: null });
   });
 
-  it('run takes patterns of what to back up and to leave out', () => {
+  it('run takes patterns of repositories to include and exclude', () => {
     expect(parse('run', '--only', 'team/*', '--only=web-?', '--exclude', '{a,b}')).toMatchObject({
       only: ['team/*', 'web-?'],
       exclude: ['{a,b}'],
@@ -48,7 +48,7 @@ describe('a command line', () => {
     expect(parse('run', '--dry-run')).toMatchObject({ isDryRun: true });
   });
 
-  it('run takes part in the run of other workers, but not to try it out', () => {
+  it('run joins the run of other workers, but not as a dry run', () => {
     expect(parse('run', '--join')).toMatchObject({ isShared: true, sources: null });
     expect(parse('run', '--join', '--every', '5')).toMatchObject({ isShared: true });
     expect(faultOf(() => parse('run', '--join', '--dry-run'))).toContain('--dry-run');
@@ -57,7 +57,7 @@ describe('a command line', () => {
   it.each([
     ['2', 120_000],
     ['0.5', 30_000],
-  ])('--every %s repeats each %d ms', (minutes, everyMs) => {
+  ])('reads --every %s as a pause of %d ms', (minutes, everyMs) => {
     expect(parse('run', '--source', 'a', '--every', minutes)).toMatchObject({ everyMs });
   });
 
@@ -98,15 +98,15 @@ describe('a command line', () => {
     [['run', '--exclude='], 'option --exclude needs a value'],
     [["it's hunter"], /^unknown command$/],
     [[], /^the command is incomplete\n\nUsage: npm run worker --/],
-  ])('%j is wrong usage, and no value is repeated', (args, fault) => {
+  ])('rejects %j as wrong usage, without repeating a value', (args, fault) => {
     const message = faultOf(() => parse(...args));
     expect(message).toMatch(fault);
     expect(message).not.toContain('hunter');
   });
 });
 
-// Quadratic time would be hours, and the test would not end.
-it('rejects a very long wrong argument in linear time', () => {
+// Quadratic time would mean hours, and the test would not end.
+it('a very long wrong argument is rejected in linear time', () => {
   expect(faultOf(() => parse('run', 'x'.repeat(2 ** 21)))).toContain('too many arguments');
 });
 
@@ -130,7 +130,7 @@ describe('a source', () => {
     ['/srv/team@home/app', 'local/app', '/srv/team@home/app'],
     ['.', 'local/ada', '/home/ada'],
     ['./odd:name', 'local/odd:name', '/home/ada/odd:name'],
-  ])('%s is called %s', (text, name, location) => {
+  ])('given as %s is called %s', (text, name, location) => {
     const source = parseSource(text, '/home/ada');
     expect({ ...source, location: source.location.replace(/\/\.git$/, '') }).toMatchObject({
       name,
@@ -171,19 +171,19 @@ describe('a source', () => {
     ['https://[hunter-2/', 'not a valid URL'],
     ['a\u0000b', 'control characters'],
     ['/', 'no folder name'],
-  ])('%s is rejected, without repeating it', (text, fault) => {
+  ])('given as %s is rejected without being repeated', (text, fault) => {
     const message = faultOf(() => parseSource(text, '/home/ada'));
     expect(message).toContain(fault);
     expect(message).not.toContain('hunter-2');
   });
 
-  it('given with an equals sign may begin with a dash', () => {
+  it('given with an equals sign may start with a dash', () => {
     expect(parse('run', '--source=-x')).toMatchObject({
       sources: [{ name: 'local/-x', location: '/home/ada/-x' }],
     });
   });
 
-  it('allows only encrypted or local protocols, except to loopback', () => {
+  it('may use only encrypted or local protocols, except on loopback', () => {
     expect(parseSource('https://example.org/a/b', '/').protocols).toBe('https:ssh:file');
     expect(parseSource('http://localhost/a/b', '/').protocols).toBe('https:ssh:file:http:git');
   });

@@ -11,8 +11,8 @@ import { useDatabase } from '../support/hooks.ts';
 import { prepareOnce } from '../support/prepare-once.ts';
 import { callWorker } from '../support/worker.ts';
 
-// What happens to files between two runs, and refs that look like our own: every version that is listed after a run
-// that succeeded can be restored.
+// Whatever happens to files between two runs, and whatever refs look like our own: every version listed after a
+// successful run can be restored.
 
 const database = useDatabase();
 const folder = useTemporaryFolder();
@@ -47,7 +47,7 @@ async function versions() {
   return note?.versions ?? [];
 }
 
-/** Restores every version that is listed, and returns those numbers. */
+/** Restores every listed version, and returns their numbers. */
 async function restoreAll(): Promise<number[]> {
   const numbers = (await versions()).map(({ version }) => version);
   for (const number of numbers) {
@@ -61,7 +61,7 @@ async function restoreAll(): Promise<number[]> {
   return numbers;
 }
 
-describe('an archive with increments that is not as its note says', () => {
+describe('an archive with increments that differs from its note', () => {
   const backUpThrice = prepareOnce(world, database, async () => {
     for (let run = 0; run < 3; run++) {
       expect((await backUp(increments)).code).toBe(0);
@@ -70,21 +70,21 @@ describe('an archive with increments that is not as its note says', () => {
   });
   beforeEach(() => backUpThrice());
 
-  it('is not continued if its full bundle was cut off', async () => {
+  it('is not appended to if its full bundle was cut short', async () => {
     const { size } = await stat(join(archives, key));
     await truncate(join(archives, key), size - 1_000);
     expect((await backUp(increments)).stderr).toContain('not the one that was recorded');
     expect(await restoreAll()).toEqual([1, 2, 3, 4]);
   });
 
-  it('is not continued if an increment in the middle is missing', async () => {
+  it('is not appended to if an increment in the middle is missing', async () => {
     await rm(join(archives, 'local__app.1.bundle'));
     expect((await backUp(increments)).stderr).toContain('not the one that was recorded');
     expect(await restoreAll()).toEqual([1, 2, 3, 4]);
   });
 });
 
-it('reads an archive again that a wrong clock has checked in a time to come', async () => {
+it('an archive that a wrong clock checked in the future is read again', async () => {
   await backUpFirst();
   const note = join(archives, `${key}.json`);
   const { checked_at, ...record } = JSON.parse(await readFile(note, 'utf8'));
@@ -98,14 +98,14 @@ it('reads an archive again that a wrong clock has checked in a time to come', as
   expect(stderr).toContain(`${key} was changed since it was written`);
 });
 
-it('does not write an archive from a mirror that cannot have its older versions', async () => {
-  // With a parent, the rewritten commit shares everything but itself with what the archive has.
+it('an archive is not rewritten from a mirror that lacks its older versions', async () => {
+  // With a parent, the rewritten commit shares everything except itself with the archive.
   await change();
   await backUp(increments);
   const first = await app.git('rev-parse', 'HEAD');
   await app.git('commit', '--quiet', '--amend', '--message', 'rewritten');
   await backUp(increments);
-  // The newest version needs nothing of the increment that will be missing.
+  // The newest version needs nothing from the increment that will be missing.
   await app.git('reset', '--quiet', '--hard', first);
   await backUp(increments);
   await rm(mirror, { recursive: true });
@@ -117,7 +117,7 @@ it('does not write an archive from a mirror that cannot have its older versions'
   await restoreAll();
 });
 
-it('does not copy what is damaged in the mirror into the archive', async () => {
+it('damage in the mirror is not copied into the archive', async () => {
   await backUpTwice();
   const packs = join(mirror, 'objects', 'pack');
   for (const name of await readdir(packs)) {
@@ -139,7 +139,7 @@ it('does not copy what is damaged in the mirror into the archive', async () => {
   expect(await restoreAll()).toEqual([1, 2, 3]);
 });
 
-it('deletes no archive that has the name of an increment of long ago', async () => {
+it('an archive with the name of a long-gone increment is not deleted', async () => {
   await backUpTwice(increments);
   await change();
   await backUp();
@@ -152,7 +152,7 @@ it('deletes no archive that has the name of an increment of long ago', async () 
   expect(await readdir(archives)).toContain('local__app.1.bundle');
 });
 
-it('writes no note that it could not read again', async () => {
+it('a note that could not be read again is not written', async () => {
   await backUpFirst();
   const path = join(archives, `${key}.json`);
   const note = JSON.parse(await readFile(path, 'utf8'));
@@ -169,7 +169,7 @@ it('writes no note that it could not read again', async () => {
   expect(await versions()).toHaveLength(MAX_VERSIONS);
 });
 
-describe('odd refs', () => {
+describe('a run with odd refs', () => {
   it('keeps both HEAD and a ref of that name', async () => {
     await app.git('checkout', '--quiet', '--detach');
     await app.commit({ 'b.txt': 'of HEAD' });
@@ -188,7 +188,7 @@ describe('odd refs', () => {
     expect(await restoreAll()).toEqual([1, 2, 3]);
   });
 
-  it('leaves room for what is kept if a source has a ref refs/kept', async () => {
+  it('leaves room for kept refs if a source has a ref refs/kept', async () => {
     await app.git('update-ref', 'refs/kept', 'HEAD');
     await change();
     await backUp();
@@ -205,7 +205,7 @@ describe('odd refs', () => {
     expect(await restoreAll()).toEqual([1, 2]);
   });
 
-  it('takes a HEAD on a tag for a detached one', async () => {
+  it('treats a HEAD on a tag as detached', async () => {
     await app.git('tag', 'v1');
     await app.git('symbolic-ref', 'HEAD', 'refs/tags/v1');
     await backUp();
@@ -215,7 +215,7 @@ describe('odd refs', () => {
     expect(await restoreAll()).toEqual([1, 2]);
   });
 
-  it('counts commits that only a detached HEAD has', async () => {
+  it('counts commits that only a detached HEAD reaches', async () => {
     await app.git('checkout', '--quiet', '--detach');
     await app.git('branch', '-D', 'main');
     await backUp();
@@ -226,13 +226,13 @@ describe('odd refs', () => {
   });
 });
 
-it('does not depend on the name that the user gives to remotes', async () => {
+it("a run does not depend on the user's default name for remotes", async () => {
   const settings = join(folder, 'gitconfig');
   await writeFile(settings, '[clone]\n\tdefaultRemoteName = upstream\n');
   expect((await backUp({ GIT_CONFIG_GLOBAL: settings })).code).toBe(0);
 });
 
-describe('a manifest that was altered', () => {
+describe('an altered manifest', () => {
   const tomorrow = { ...systemClock, now: () => Date.now() + 24 * 60 * 60_000 };
   const again = () =>
     callWorker({
@@ -245,7 +245,7 @@ describe('a manifest that was altered', () => {
   it.each([
     ['in its content', (path: string) => truncate(path, 10)],
     ['away', (path: string) => rm(path)],
-  ])('%s fails its repository, until it is put back', async (_, alter) => {
+  ])('%s fails its repository until it is put back', async (_, alter) => {
     await backUpTwice();
     const path = join(archives, 'local__app.versions', '1.json');
     const text = await readFile(path);
@@ -260,10 +260,10 @@ describe('a manifest that was altered', () => {
   });
 });
 
-describe('what may be the last copy', () => {
+describe('a possible last copy', () => {
   const mirrors = async () => (await readdir(join(mirror, '..'))).sort();
 
-  it('is set aside, a mirror that cannot be read, when there is no archive', async () => {
+  it('is set aside if it is an unreadable mirror and there is no archive', async () => {
     await backUpFirst();
     await rm(archives, { recursive: true });
     await writeFile(join(mirror, 'HEAD'), 'nothing');
@@ -281,7 +281,7 @@ describe('what may be the last copy', () => {
     expect(await restoreAll()).toEqual([1, 2]);
   });
 
-  it('is set aside with its note, a damaged archive', async () => {
+  it('is set aside with its note if it is a damaged archive', async () => {
     await backUpFirst();
     await truncate(join(archives, key), 100);
     await rm(mirror, { recursive: true });

@@ -7,7 +7,7 @@ function display(isTerminal: boolean, columns = 80) {
   return { written, ...createDisplay(stream, isTerminal) };
 }
 
-it('shows a bar on a terminal, keeps it below the lines, and removes it', () => {
+it('a display shows a bar on a terminal, keeps it below the lines, and removes it', () => {
   const { written, line, progress, clear } = display(true);
   progress(1, 2, 'local/app: cloning');
   line('a line');
@@ -16,19 +16,19 @@ it('shows a bar on a terminal, keeps it below the lines, and removes it', () => 
   expect(written).toEqual([bar, '\r\u001b[2K', 'a line\n', bar, '\r\u001b[2K']);
 });
 
-it('never lets the bar wrap into a second line', () => {
+it('a display never lets the bar wrap to a second line', () => {
   const { written, progress } = display(true, 20);
   progress(0, 1, 'a long name');
   expect(written).toEqual([`${'░'.repeat(18)}…`]);
 });
 
-it('assumes 80 characters for a terminal of unknown width', () => {
+it('a display assumes 80 columns for a terminal of unknown width', () => {
   const { written, progress } = display(true, 0);
   progress(0, 1, 'x'.repeat(100));
   expect(written[0]).toHaveLength(79);
 });
 
-it('writes plain lines elsewhere', () => {
+it('a display writes plain lines without a terminal', () => {
   const { written, line, progress, clear } = display(false);
   progress(1, 2, 'local/app: cloning');
   line('a line');

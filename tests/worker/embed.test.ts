@@ -39,7 +39,7 @@ const states = async () =>
   ).map(({ state }) => state);
 
 describe('worker embed', () => {
-  it('processes every job of the generation that is being built and prints how to use it', async () => {
+  it('processes every job of the generation being built, and prints how to use it', async () => {
     await insertLogs(450);
     await startBuiltIn(db);
     const { code, stdout, stderr } = await embed();
@@ -57,7 +57,7 @@ describe('worker embed', () => {
     await startBuiltIn(db);
     const { stderr } = await embed([], { isTerminal: true });
     expect(stderr).toContain(`${'█'.repeat(24)} 10/10 jobs of generation 1`);
-    // Removed at the end.
+    // The bar is removed at the end.
     expect(stderr.endsWith('\r\u001b[2K')).toBe(true);
   });
 
@@ -71,7 +71,7 @@ describe('worker embed', () => {
     expect(await states()).toEqual(['1 RETIRED', '2 ACTIVE']);
   });
 
-  it('embeds what is new for the active generation', async () => {
+  it('embeds new records for the active generation', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     await embed(['--activate']);
@@ -88,7 +88,7 @@ describe('worker embed', () => {
     });
   });
 
-  it('waits for jobs that another worker holds, and processes them when that is gone', async () => {
+  it('waits for jobs that another worker holds, and processes them when that worker is gone', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const clock = createTestClock();
@@ -113,7 +113,7 @@ describe('worker embed', () => {
     expect(await running).toMatchObject({ code: 1, stderr: 'interrupted by SIGINT\n' });
   });
 
-  it('abandons the generation that is being built with --abandon', async () => {
+  it('abandons the generation being built with --abandon', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     expect((await embed(['--abandon'])).stdout).toBe(
@@ -125,7 +125,7 @@ describe('worker embed', () => {
     expect(await countJobs(db)).toEqual({ pending: 1 });
   });
 
-  it('names the nearest option for a wrong one', async () => {
+  it('suggests the nearest option for a wrong one', async () => {
     await expect(embed(['--activat'])).rejects.toThrow(
       "unknown option '--activat' (Did you mean --activate?)",
     );
@@ -157,7 +157,7 @@ describe('worker embed with a gateway model', () => {
     await startGeneration(db, { id: 'acme/embed-free', dimensions: 8 });
   });
 
-  it('takes the server’s keys', async () => {
+  it('uses the server’s keys', async () => {
     const { code } = await embed(['--activate'], {
       env: { GATEWAY_BASE_URL: gateway.url, GATEWAY_API_KEYS: 'sk-key-of-the-server' },
     });
@@ -166,7 +166,7 @@ describe('worker embed with a gateway model', () => {
     expect(await states()).toEqual(['1 ACTIVE']);
   });
 
-  it('says how to get a key where there is none', async () => {
+  it('says how to get a key if there is none', async () => {
     await expect(embed([], { env: { GATEWAY_BASE_URL: gateway.url } })).rejects.toMatchObject({
       code: 'GATEWAY_NOT_CONFIGURED',
       message: expect.stringContaining('npm run worker -- login gateway'),

@@ -34,7 +34,7 @@ const lastResults = () =>
      WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name DESC`,
   );
 
-it('continues after a failed repository, and completes with exit code 1', async () => {
+it('a run continues after a failed repository, and completes with exit code 1', async () => {
   await mkdir(join(folder, 'plain'));
   const { code } = await backUp(join(folder, 'plain'), app.path);
   expect(code).toBe(1);
@@ -52,7 +52,7 @@ it('continues after a failed repository, and completes with exit code 1', async 
   ]);
 });
 
-it('rejects a shallow repository, whose history is incomplete', async () => {
+it('a shallow repository, whose history is incomplete, is rejected', async () => {
   await app.commit({ 'a.txt': 'b' });
   await git(folder, 'clone', '--quiet', '--depth=1', `file://${app.path}`, 'shallow');
   expect((await backUp(join(folder, 'shallow'))).code).toBe(1);
@@ -61,7 +61,7 @@ it('rejects a shallow repository, whose history is incomplete', async () => {
   expect(await readdir(archives)).toEqual([]);
 });
 
-it('rejects a repository with a missing object and keeps the previous archive', async () => {
+it('a repository with a missing object is rejected, and its previous archive is kept', async () => {
   await backUp(app.path);
   const before = await readFile(join(archives, 'local__app.bundle'));
   await app.commit({ 'a.txt': 'to be lost' });
@@ -78,7 +78,7 @@ it('rejects a repository with a missing object and keeps the previous archive', 
   ]);
 });
 
-it('rejects a source that is given twice before a run starts', async () => {
+it('a source given twice is rejected before the run starts', async () => {
   await backUp(app.path);
   const before = await lastResults();
   await expect(backUp(app.path, app.path)).rejects.toMatchObject({
@@ -88,7 +88,7 @@ it('rejects a source that is given twice before a run starts', async () => {
   expect(await lastResults()).toEqual(before);
 });
 
-it('reports what the system refused in one plain line', async () => {
+it('an error of the system is reported in one plain line', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
   const { code, stderr } = await backUp(join(file, 'app'));
@@ -105,7 +105,7 @@ it('reports what the system refused in one plain line', async () => {
   ]);
 });
 
-it('rejects a repository whose archive would be that of another one', async () => {
+it('a repository that would share the archive of another one is rejected', async () => {
   await database.db.query({
     text: `INSERT INTO worker_repo_state (repo_full_name, archive_key)
            VALUES ('local__a/b', 'local__a__b.bundle')`,
@@ -118,7 +118,7 @@ it('rejects a repository whose archive would be that of another one', async () =
   );
 });
 
-it('stores and shows messages of a hostile server without credentials or control characters', async () => {
+it('messages of a hostile server are stored and shown without credentials or control characters', async () => {
   const server = await startGitServer();
   server.refuse(
     `\u001b[31mno\u0001 https://ada:pass-word@example.org/x \u202eevil ${'x'.repeat(3_000)}`,
@@ -133,7 +133,7 @@ it('stores and shows messages of a hostile server without credentials or control
   expect(result?.error_message).toHaveLength(2_000);
 });
 
-it('stores hostile commit messages and file names without control characters', async () => {
+it('hostile commit messages and file names are stored without control characters', async () => {
   const name = 'evil\u001b]0;title\u0007\nname';
   await app.commit({ [name]: 'x'.repeat(100) }, 'subject \u001b[2J\u202e https://a:secret-1@b.c/');
   expect((await backUp(app.path)).code).toBe(0);
@@ -148,7 +148,7 @@ it('stores hostile commit messages and file names without control characters', a
   });
 });
 
-it('fails the run when the archive folder cannot be used', async () => {
+it('a run fails if the archive folder cannot be used', async () => {
   await writeFile(archives, 'a file');
   const { code, stdout } = await backUp(app.path);
   expect({ code, stdout }).toEqual({
@@ -167,24 +167,24 @@ it('fails the run when the archive folder cannot be used', async () => {
   ]);
 });
 
-// There mkdir says ENOENT though the folder above is there, at which Node's recursive mkdir loops.
+// There, mkdir returns ENOENT although the parent exists, which makes Node's recursive mkdir loop.
 it.runIf(process.platform === 'linux')(
-  'fails the run when the archive folder is in /proc',
+  'a run fails if the archive folder is in /proc',
   async () => {
     archives = '/proc/archives/of/ada';
     expect((await backUp(app.path)).stdout).toMatch(/the archive folder cannot be used: ENOENT/);
   },
 );
 
-it('creates the archive folder and its parents only for their owner', async () => {
+it('the archive folder and its parents are created so that only their owner can use them', async () => {
   archives = join(folder, 'some', 'where');
   expect((await backUp(app.path)).code).toBe(0);
   expect((await stat(join(folder, 'some'))).mode & 0o777).toBe(0o700);
   expect((await stat(archives)).mode & 0o777).toBe(0o700);
 });
 
-it('removes files of a killed worker from the archive folder, and nothing of a running one', async () => {
-  // No process has the highest id that Linux gives; the parent of this one runs.
+it('files of a killed worker are removed from the archive folder, and those of a running one stay', async () => {
+  // No process has the highest id that Linux assigns; the parent of this one is running.
   const left = `.scratch-${hostname()}-4194304-aaaaaa`;
   const living = `.scratch-${hostname()}-${process.ppid}-bbbbbb`;
   const foreign = '.scratch-another-machine-1-cccccc';
@@ -197,7 +197,7 @@ it('removes files of a killed worker from the archive folder, and nothing of a r
   expect(names).toEqual(expect.arrayContaining([living, foreign]));
 });
 
-it('says in one line that the database has no tables', async () => {
+it('a run reports in one line that the database has no tables', async () => {
   const bare = await createPostgres({ migrated: false });
   const args = ['run', '--source', app.path];
   await expect(callWorker({ databaseUrl: bare.url, archives, args })).rejects.toThrow(
@@ -206,7 +206,7 @@ it('says in one line that the database has no tables', async () => {
   await bare.close();
 });
 
-it('starts no run on tables of an earlier version, and says in one line what to do', async () => {
+it('a run on tables of an earlier version does not start, and says in one line what to do', async () => {
   const earlier = await createPostgres();
   await earlier.db.query({ text: 'ALTER TABLE backup_runs DROP COLUMN progress' });
   const args = ['run', '--source', app.path];

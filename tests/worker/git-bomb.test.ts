@@ -22,7 +22,7 @@ beforeAll(async () => {
   await plantBomb(bomb);
 });
 
-it('archives a repository of 10^9 files, and reports that it did not count them', async () => {
+it('a repository of 10^9 files is archived, and reported as not counted', async () => {
   const small = await createRepository(join(folder, 'small'));
   await small.commit({ 'a.txt': 'four', 'b.txt': 'four' });
   const archives = join(folder, 'archives');
@@ -54,7 +54,7 @@ it('archives a repository of 10^9 files, and reports that it did not count them'
 it.each([
   ['10^9 files up to a number', {}, { entries: 1_000, timeoutMs: 60_000 }],
   ['10^9 folders without a file for a while', { hasFiles: false }, { entries: 9, timeoutMs: 300 }],
-])('counts %s, and never reports a part as the whole', async (_, content, limits) => {
+])('a run counts %s, and never reports a part as the whole', async (_, content, limits) => {
   const repository = await createRepository(join(folder, `of ${limits.entries}`));
   const commit = await plantBomb(repository, content);
   const git = createGit({ PATH: process.env.PATH }, new AbortController().signal);
@@ -72,7 +72,7 @@ it.each([
   });
 });
 
-it('stops packing deeply nested folders, which takes git long for a few bytes', async () => {
+it('packing deeply nested folders, which takes git long for a few bytes, is stopped', async () => {
   const name = 'd'.repeat(4_000);
   const bytes = bundleOf((pack) => {
     let id = pack.add('blob', Buffer.from('x'));
@@ -112,7 +112,7 @@ it('stops packing deeply nested folders, which takes git long for a few bytes', 
       onRemark: async () => undefined,
       packTimeoutMs,
     });
-  // The first archive is the pack as it was received.
+  // The first archive is the pack as received.
   expect(await backUp(100)).toMatchObject({ status: 'completed' });
   const before = await readdir(archiveFolder);
   const deep = join(folder, 'deep');

@@ -21,7 +21,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
   },
 );
 
-it('a second one ends the process at once', () => {
+it('a second signal ends the process at once', () => {
   const { signals, clock, exits } = listen();
   signals.emit('SIGINT', 'SIGINT');
   clock.advance(501);
@@ -29,7 +29,7 @@ it('a second one ends the process at once', () => {
   expect(exits).toEqual([1]);
 });
 
-it('the repetition of the first one by npm is ignored', () => {
+it("npm's repetition of the first signal is ignored", () => {
   const { signals, clock, exits } = listen();
   signals.emit('SIGINT', 'SIGINT');
   clock.advance(100);

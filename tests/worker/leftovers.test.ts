@@ -7,7 +7,7 @@ import { prepareOnce } from '../support/prepare-once.ts';
 import { plantStuckFolder } from '../support/stuck-folder.ts';
 import { refsOf, useVersionedApp, withIncrements } from '../support/versioned-app.ts';
 
-// What runs that were killed leave of an archive, and no note lists.
+// Files that killed runs leave beside an archive, and that no note lists.
 
 const database = useDatabase();
 const world = useVersionedApp(database);
@@ -30,8 +30,8 @@ const backUpTwice = prepareOnce(world, database, async () => {
 });
 beforeEach(() => backUpTwice());
 
-it('passes over an increment that was not recorded', async () => {
-  // As if the run had been killed after it had published the increment.
+it('a run skips an increment that was not recorded', async () => {
+  // As if the run had been killed after publishing the increment.
   await copyFile(pathOf(1), pathOf(2));
   await change();
   expect(await increments()).toEqual([1, 2, 3].map((number) => `local__app.${number}.bundle`));
@@ -40,7 +40,7 @@ it('passes over an increment that was not recorded', async () => {
   }
 });
 
-it('warns of temporary folders that it cannot remove, and goes on', async () => {
+it('a run warns about temporary folders that it cannot remove, and continues', async () => {
   const name = `.scratch-${hostname()}-4194304-aaaaaa`;
   const stuck = await plantStuckFolder(join(world.archives, name));
   try {
@@ -51,7 +51,7 @@ it('warns of temporary folders that it cannot remove, and goes on', async () => 
   }
 });
 
-it('deletes increments whose deletion was interrupted', async () => {
+it('a run deletes increments whose deletion was interrupted', async () => {
   const copy = join(world.folder, 'copy');
   await copyFile(pathOf(1), copy);
   await world.app.commit({ 'b.txt': 'full' }, 'full');

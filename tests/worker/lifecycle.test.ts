@@ -21,7 +21,7 @@ const lastRun = async () =>
     )
   )[0];
 
-/** Resolves each time after a statement of this name was answered. */
+/** Resolves each time a statement with this name was answered. */
 function watch(name: string) {
   let seen = Promise.withResolvers<void>();
   return {
@@ -64,7 +64,7 @@ describe('the heartbeat', () => {
     expect((await run).code).toBe(0);
   });
 
-  it('ends the run if a sweep has closed it, and does not change its row', async () => {
+  it('ends the run if a sweep closed it, and does not change its row', async () => {
     const held = team.server.holdFetch();
     const clock = createTestClock();
     const run = team.backUp({ clock });
@@ -88,7 +88,7 @@ async function sleeping(clock: TestClock): Promise<void> {
   while (clock.sleepers() === 0) await new Promise(setImmediate);
 }
 
-describe('a database that goes away while a run is in progress', () => {
+describe('a database that becomes unreachable during a run', () => {
   /** The run's waits for the database end immediately; the heartbeat stands still. */
   function impatient(): Clock {
     const clock = createTestClock();
@@ -102,7 +102,7 @@ describe('a database that goes away while a run is in progress', () => {
     };
   }
 
-  it('does not end the run, which the next one delivers', async () => {
+  it('does not end the run, which the next run delivers', async () => {
     const held = team.server.holdFetch();
     const run = team.backUp({ clock: impatient() });
     await held.came;
@@ -122,7 +122,7 @@ describe('a database that goes away while a run is in progress', () => {
     expect(await listRefs(join(team.archives, 'team__app.bundle'))).toEqual(
       await listRefs(team.app.path),
     );
-    // Also in a database that never heard of the run.
+    // Also in a database without a record of the run.
     team.database = await createPostgres();
     const next = await team.backUp();
     expect(next.stdout).toContain('0 backed up, 1 unchanged');
@@ -136,7 +136,7 @@ describe('a database that goes away while a run is in progress', () => {
   });
 
   it.each(['record_result', 'finish_run', 'claim_requests', 'write_snapshot'])(
-    'and comes back is written to once, even if the response to %s was lost',
+    'is written to once when it returns, even if the response to %s was lost',
     async (name) => {
       await team.database.db.query({
         text: `INSERT INTO backup_run_requests (target_repo) VALUES ('team/app')`,
@@ -170,7 +170,7 @@ describe('a database that goes away while a run is in progress', () => {
 });
 
 describe('an interrupt', () => {
-  it('during a clone stops git, removes the clone and ends the run with its reason', async () => {
+  it('stops git during a clone, removes the clone, and ends the run with its reason', async () => {
     const held = team.server.holdFetch();
     const interrupt = new AbortController();
     const run = team.backUp({ signal: interrupt.signal, isTerminal: true });

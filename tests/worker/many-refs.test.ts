@@ -5,14 +5,14 @@ import { useDatabase } from '../support/hooks.ts';
 import { refsOf, useVersionedApp } from '../support/versioned-app.ts';
 import { callWorker } from '../support/worker.ts';
 
-// Above a thousand refs, git is not asked to change each of them: their file is written anew.
+// Above a thousand refs, git does not change each of them: their file is rewritten.
 
 const database = useDatabase();
 const world = useVersionedApp(database);
 
 const COUNT = 1_100;
 
-/** Gives the source many branches, each with a commit of its own. */
+/** Adds many branches to the source, each with its own commit. */
 async function addBranches() {
   const commits = Array.from({ length: COUNT }, (_, number) => {
     const author = `ada <ada@example.org> ${1_700_000_000 + number} +0000`;
@@ -21,7 +21,7 @@ async function addBranches() {
   await execa('git', ['fast-import', '--quiet'], { cwd: world.app.path, input: commits.join('') });
 }
 
-it('keeps what many deleted branches had, and the others', async () => {
+it('an archive keeps the commits of many deleted branches, and the other branches', async () => {
   await addBranches();
   await world.backUp();
   const before = await refsOf(world.app.path);

@@ -39,31 +39,28 @@ describe('npm run worker', () => {
     expect(await readdir(join(folder, '.data', 'archives'))).toContain('local__app.bundle');
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)(
-    'closes its run at %s in the middle of a clone',
-    async (name) => {
-      server.serve('team/app.git', app.path);
-      const held = server.holdFetch();
-      const worker = startScript('worker', {
-        args: ['run', '--source', `${server.url}/team/app.git`],
-        env: { DATABASE_URL: database.url },
-        cwd: folder,
-      });
-      await held.came;
-      worker.child.kill(name);
-      const { code, stdout } = await worker.finished;
-      held.release();
-      expect({ code, stdout }).toEqual({
-        code: 1,
-        stdout: expect.stringContaining(`failed (interrupted by ${name})`),
-      });
-      const runs = 'SELECT status, error_message FROM backup_runs ORDER BY id DESC LIMIT 1';
-      expect(await rowsOf(database.db, runs)).toEqual([
-        { status: 'failed', error_message: `interrupted by ${name}` },
-      ]);
-      expect(await readdir(join(folder, '.data', 'archives'))).toEqual([]);
-    },
-  );
+  it.each(['SIGINT', 'SIGTERM'] as const)('closes its run on %s during a clone', async (name) => {
+    server.serve('team/app.git', app.path);
+    const held = server.holdFetch();
+    const worker = startScript('worker', {
+      args: ['run', '--source', `${server.url}/team/app.git`],
+      env: { DATABASE_URL: database.url },
+      cwd: folder,
+    });
+    await held.came;
+    worker.child.kill(name);
+    const { code, stdout } = await worker.finished;
+    held.release();
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringContaining(`failed (interrupted by ${name})`),
+    });
+    const runs = 'SELECT status, error_message FROM backup_runs ORDER BY id DESC LIMIT 1';
+    expect(await rowsOf(database.db, runs)).toEqual([
+      { status: 'failed', error_message: `interrupted by ${name}` },
+    ]);
+    expect(await readdir(join(folder, '.data', 'archives'))).toEqual([]);
+  });
 });
 
 it.each([
@@ -71,7 +68,7 @@ it.each([
   [['run', '--help'], 0, /Backs up git repositories/, /^$/],
   [['rnu'], 2, /^$/, /^unknown command \(Did you mean run\?\)\n$/],
   [['run', '--sorce', 'a'], 2, /^$/, /^unknown option '--sorce' \(Did you mean --source\?\)\n$/],
-])('worker %j ends with %d', async (args, code, stdout, stderr) => {
+])('worker %j exits with %d', async (args, code, stdout, stderr) => {
   expect(await runScript('worker', { args, cwd: folder })).toEqual({
     code,
     stdout: expect.stringMatching(stdout),
@@ -79,7 +76,7 @@ it.each([
   });
 });
 
-it('reports in one line that there is no database', async () => {
+it('the worker reports in one line that there is no database', async () => {
   expect(await runScript('worker', { args: ['run', '--source', 'app'], cwd: folder })).toEqual({
     code: 1,
     stdout: '',
@@ -87,7 +84,7 @@ it('reports in one line that there is no database', async () => {
   });
 });
 
-it('says in one line that git is missing', async () => {
+it('the worker reports in one line that git is missing', async () => {
   const env = { PATH: folder };
   const args = ['run', '--source', 'app'];
   const { code, stderr } = await runScript('worker', { args, env, cwd: folder });
@@ -97,7 +94,7 @@ it('says in one line that git is missing', async () => {
   });
 });
 
-it('writes to the embedded database of a running server, which shows it at once', async () => {
+it('the worker writes to the embedded database of a running server, which shows the run at once', async () => {
   const env = { API_REQUIRE_AUTH: 'false' };
   const server = await startIn(folder, env);
   const args = ['run', '--source', 'app'];
@@ -109,7 +106,7 @@ it('writes to the embedded database of a running server, which shows it at once'
   });
   server.child.kill('SIGTERM');
   await server.finished;
-  // The database is away now: it was there before.
+  // The database is unreachable now, but was reachable before.
   expect(await runScript('worker', { args, env, cwd: folder })).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('this run is spooled in DATA_DIR'),

@@ -17,7 +17,7 @@ it.each([
   ['remote: Counting objects:  50% (1/2)        ', 'Counting objects', 50, null],
   ['remote: Compressing objects: 100% (2/2), done.', 'Compressing objects', 100, null],
   ['Checking connectivity: 1284, done.', 'Checking connectivity', null, null],
-])('reads %s', (line, phase, percent, bytes) => {
+])('progress is read from %s', (line, phase, percent, bytes) => {
   expect(parseProgress(line)).toEqual({ phase, percent, bytes });
 });
 
@@ -32,7 +32,7 @@ it.each([
   'A b c d e f g:  45% (4/9)',
   'Receiving objects: 9999% (450/1000)',
   '',
-])('takes %j for no progress', (line) => {
+])('no progress is read from %j', (line) => {
   expect(parseProgress(line)).toBeNull();
 });
 
@@ -44,7 +44,7 @@ describe('the reader of chunks', () => {
     return seen;
   };
 
-  it('puts lines together and reports the newest of each chunk', () => {
+  it('joins lines and reports the newest of each chunk', () => {
     const seen = read(
       'Receiving objects:   1% (1/100)\rReceiving objects:   2% (2/1',
       '00)\rReceiving objects: 3% (3/100)\r',
@@ -57,8 +57,8 @@ describe('the reader of chunks', () => {
     expect(read('Receiving objects: 250% (5/2)\n')).toMatchObject([{ percent: 100 }]);
   });
 
-  // Quadratic time would be hours, and the test would not end.
-  it('keeps only the beginning of a line that does not end', () => {
+  // Quadratic time would mean hours, and the test would not end.
+  it('keeps only the start of an endless line', () => {
     const chunk = 'Receiving objects: '.padEnd(64 * 1_024, '9');
     expect(read(...Array.from({ length: 4_000 }, () => chunk))).toEqual([]);
     expect(read('x'.repeat(10_000), '\rResolving deltas:  12% (3/25)\r')).toHaveLength(1);

@@ -9,8 +9,8 @@ import type { TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
-// An archive, its note and the database's record are three writes. The archive can be verified between any
-// two of them, also after the worker was killed there.
+// An archive, its note and the database's record are three writes. The archive can be verified between any two of
+// them, even if the worker was killed there.
 
 const database = useDatabase();
 let archives: ArchiveFolder;
@@ -38,7 +38,7 @@ const hashOfArchive = async () => sha256(await readFile(join(archives.root, key)
 const readNote = async (): Promise<ArchiveRecord> =>
   JSON.parse(await readFile(join(archives.root, `${key}.json`), 'utf8'));
 
-it('the note of an archive is enough to check it by', async () => {
+it('an archive can be checked with its note alone', async () => {
   await backUp();
   expect(await verify()).toMatchObject({
     integrity_status: 'VALID_UNCOMPROMISED',
@@ -50,8 +50,8 @@ it('the note of an archive is enough to check it by', async () => {
   await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH/);
 });
 
-describe('a worker that is killed', () => {
-  /** A new archive of the repository, and the note that belongs to it. */
+describe('a killed worker', () => {
+  /** A new archive of the repository, and its note. */
   async function prepare(name: string): Promise<{ path: string; record: ArchiveRecord }> {
     await app.commit({ 'a.txt': name });
     const bytes = await archives.bundle(`.${name}.bundle`, app);
@@ -79,7 +79,7 @@ describe('a worker that is killed', () => {
     const before = await readArchiveState(archives.root, key);
     await publishBundle(path, place(), { record, before, recordedSha256 });
   };
-  /** As if it were killed when the note was written: its archive is not where it is moved from. */
+  /** As if it were killed after writing the note: the archive is missing from where it is moved from. */
   const publishNoteAlone = async (name: string) => {
     const { record } = await prepare(name);
     const missing = join(archives.root, 'missing');
@@ -91,7 +91,7 @@ describe('a worker that is killed', () => {
     await backUp();
   });
 
-  it('between note and archive leaves the archive before, as expected', async () => {
+  it('leaves the previous archive valid if it had written only the note', async () => {
     const before = await hashOfArchive();
     await publishNoteAlone('second');
     expect(await verify()).toMatchObject({ expected_sha256: before, expected_by: 'note' });
@@ -101,7 +101,7 @@ describe('a worker that is killed', () => {
     await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH/);
   });
 
-  it('after the archive leaves the new one, as expected', async () => {
+  it('leaves the new archive valid if it had published it', async () => {
     const { path, record } = await prepare('second');
     await publish(path, record);
     expect(await verify()).toMatchObject({ expected_sha256: record.archive_sha256 });
@@ -110,7 +110,7 @@ describe('a worker that is killed', () => {
     expect(await verify()).toMatchObject({ expected_sha256: record.archive_sha256 });
   });
 
-  it('when it replaces an archive without a note goes by the database', async () => {
+  it('leaves an archive without a note valid by its hash in the database', async () => {
     const before = await hashOfArchive();
     const { record } = await prepare('second');
     await writeFile(join(archives.root, `${key}.json`), '{"version":2');
@@ -119,7 +119,7 @@ describe('a worker that is killed', () => {
     expect(await verify()).toMatchObject({ expected_sha256: before, expected_by: 'note' });
   });
 
-  it('before its result is recorded leaves the archive recorded, and backs up again', async () => {
+  it('leaves the archive recorded without a result, and the next run backs up again', async () => {
     await app.commit({ 'a.txt': 'second' });
     const losing = (db: Database): Database => ({
       ...db,

@@ -63,7 +63,7 @@ it('a repository that failed is good again once a run finds it unchanged', async
   expect(unchanged.last_checked_at > failing.last_checked_at).toBe(true);
 });
 
-it('notes when a repository was good with each new archive, and not with a failure', async () => {
+it('each new archive records when its repository was good, and a failure does not', async () => {
   await backUp();
   const first = await checkedAt();
   expect(first).not.toBeNull();
@@ -76,7 +76,7 @@ it('notes when a repository was good with each new archive, and not with a failu
   expect(await checkedAt()).toBe(second);
 });
 
-it('stores the counters of a run after each unchanged repository, with two statements for each', async () => {
+it('a run stores its counters after each unchanged repository, with two statements for each', async () => {
   const other = await createRepository(join(folder, 'other'));
   await other.commit({ 'b.txt': 'b' });
   await backUp([app, other]);
@@ -86,7 +86,7 @@ it('stores the counters of a run after each unchanged repository, with two state
     ...db,
     async query(statement, ...rest) {
       const rows = await db.query<never>(statement, ...rest);
-      // What the run is at is written once a second, however many repositories there are.
+      // Progress is written once a second, however many repositories there are.
       if (statement.name !== 'progress_of_run') perRepository.push(statement.name);
       if (statement.name === 'record_unchanged') {
         const select = 'SELECT skipped FROM backup_runs ORDER BY id DESC LIMIT 1';
@@ -106,7 +106,7 @@ it('stores the counters of a run after each unchanged repository, with two state
   ]);
 });
 
-it('keeps the note when the name of a repository changes its letter case', async () => {
+it('a note is kept when the name of its repository changes letter case', async () => {
   await backUp();
   const before = await checkedAt();
   await database.db.query({

@@ -55,7 +55,7 @@ const logLines = () =>
 
 const pending = { status: 'pending', run_id: null, claimed: false };
 
-it('claims requests for its sources and closes each with the outcome of its repository', async () => {
+it('a run claims requests for its sources and closes each with the outcome of its repository', async () => {
   for (const target of ['local/app', 'local/plain']) await request(target);
   await request('local/app', 'completed');
   await backUp();
@@ -68,7 +68,7 @@ it('claims requests for its sources and closes each with the outcome of its repo
   expect(await logLines()).toContain('claimed request 1 by mcp for local/app: because');
 });
 
-it('leaves requests that it does not fulfil pending, and logs it', async () => {
+it('a run leaves requests that it does not fulfil pending, and logs that', async () => {
   await backUp(['App', 'Other']);
   for (const target of [null, '', 'local/app', 'team/gone\nforged line']) await request(target);
   const { stderr } = await backUp(['Other']);
@@ -84,7 +84,7 @@ it('leaves requests that it does not fulfil pending, and logs it', async () => {
   expect(stderr).toContain(line);
 });
 
-it('fulfils a request for all repositories with every tracked one among its sources', async () => {
+it('a run with every tracked repository among its sources fulfils a request for all repositories', async () => {
   await request(null);
   await backUp(['App', 'Other']);
   expect(await requests()).toEqual([{ target_repo: null, ...pending }]);
@@ -92,14 +92,14 @@ it('fulfils a request for all repositories with every tracked one among its sour
   expect(await requests()).toMatchObject([{ status: 'completed', run_id: 2 }]);
 });
 
-it('compares names in any letter case, also of other letters than a to z', async () => {
+it('a run matches requested names in any letter case, also of letters other than a to z', async () => {
   await request('local/odd näme.git-ish (1)');
   await request('LOCAL/ODD NÄME.git-ish (1)');
   await backUp(['Odd Näme.git-ish (1)']);
   expect(await requests()).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
 });
 
-it('counts a repository without changes as backed up', async () => {
+it('an unchanged repository fulfils its request', async () => {
   await backUp();
   await request('local/app');
   await backUp();
@@ -108,7 +108,7 @@ it('counts a repository without changes as backed up', async () => {
   ]);
 });
 
-it('leaves requests pending for the next run when it fails before its first repository', async () => {
+it('a run that fails before its first repository leaves requests pending for the next run', async () => {
   await request('local/app');
   const archives = join(folder, 'no-folder');
   await writeFile(archives, '');
@@ -118,7 +118,7 @@ it('leaves requests pending for the next run when it fails before its first repo
   expect(await requests()).toMatchObject([{ status: 'completed', run_id: 2 }]);
 });
 
-it('fails its claimed requests when it is stopped', async () => {
+it('a stopped run fails its claimed requests', async () => {
   await request('local/app');
   const stop = new AbortController();
   await callWorker({
@@ -139,7 +139,7 @@ it('fails its claimed requests when it is stopped', async () => {
   expect(await requests()).toMatchObject([{ status: 'failed', run_id: 1 }]);
 });
 
-it('fails requests claimed by an abandoned run, but none of a running one', async () => {
+it('a run fails requests claimed by an abandoned run, but none of a running one', async () => {
   for (const status of ['failed', 'running']) {
     await database.db.query(
       {
@@ -155,14 +155,14 @@ it('fails requests claimed by an abandoned run, but none of a running one', asyn
   expect(await requests()).toMatchObject([{ status: 'failed' }, { status: 'claimed' }]);
 });
 
-it('never claims a request twice, and never waits for locks', async () => {
+it('claiming never claims a request twice, and never waits for locks', async () => {
   for (let count = 0; count < 30; count++) await request(null);
   const other = await connect(database.url);
   await other.query('BEGIN; SELECT * FROM backup_run_requests WHERE id = 7 FOR UPDATE');
   const start = await startRun(database.db, { totalRepos: 0, staleAfterMs: 1 });
   const runId = 'id' in start ? start.id : Number.NaN;
   const ids = Array.from({ length: 30 }, (_, index) => index + 1);
-  // Run ids that stand for other workers: claims are kept apart by row locks alone.
+  // Run ids that stand for other workers: only row locks keep claims apart.
   const claims = await Promise.all(
     [0, 1, 2].map((n) => claimRequests(database.db, runId + n, ids)),
   );
@@ -172,7 +172,7 @@ it('never claims a request twice, and never waits for locks', async () => {
   expect(claimed.sort((a, b) => a - b)).toEqual(ids.filter((id) => id !== 7));
 });
 
-it('returns already claimed requests when it is repeated', async () => {
+it('claiming returns already claimed requests when it is repeated', async () => {
   await request('local/app');
   const start = await startRun(database.db, { totalRepos: 0, staleAfterMs: 1 });
   const runId = 'id' in start ? start.id : Number.NaN;

@@ -3,7 +3,7 @@ import { databaseUnavailable } from '../../lib/database/database.ts';
 import { retryWhileUnavailable } from '../../lib/worker/retry.ts';
 import { createTestClock } from '../support/clock.ts';
 
-it('retries an unavailable database after increasing pauses of at most 4 seconds', async () => {
+it('an unavailable database is retried after increasing pauses of at most 4 seconds', async () => {
   const clock = createTestClock();
   const start = clock.now();
   const askedAt: number[] = [];

@@ -39,7 +39,7 @@ function losing(isAway: (name: string | undefined) => boolean): (db: Database) =
   });
 }
 
-describe('the end of a run is stored', () => {
+describe('the end of a run', () => {
   const interrupt = () => {
     const controller = new AbortController();
     return {
@@ -48,7 +48,7 @@ describe('the end of a run is stored', () => {
     };
   };
 
-  it('after an interrupt, even if log lines can no longer be written', async () => {
+  it('is stored after an interrupt, even if log lines can no longer be written', async () => {
     const held = team.server.holdFetch();
     const { signal, abort } = interrupt();
     const wrap = losing((name) => signal.aborted && name === 'write_log');
@@ -67,7 +67,7 @@ describe('the end of a run is stored', () => {
     ]);
   });
 
-  it('after an interrupt, when the database comes back within five seconds', async () => {
+  it('is stored after an interrupt if the database returns within five seconds', async () => {
     const held = team.server.holdFetch();
     const { signal, abort } = interrupt();
     let losses = 3;
@@ -86,7 +86,7 @@ describe('the end of a run is stored', () => {
     ]);
   });
 
-  it('after the database did not answer for too long, once it is back', async () => {
+  it('is stored once the database returns after not answering for too long', async () => {
     const held = team.server.holdFetch();
     const clock = impatient();
     let isAway = false;
@@ -118,7 +118,7 @@ describe('the end of a run is stored', () => {
     ]);
   });
 
-  it('as completed, even if its last log line is lost', async () => {
+  it('is stored as completed even if its last log line is lost', async () => {
     const wrap = (db: Database): Database => ({
       ...db,
       async query<Row>(...args: Parameters<Database['query']>) {
@@ -132,12 +132,12 @@ describe('the end of a run is stored', () => {
   });
 
   it.runIf(process.platform !== 'win32')(
-    'after an interrupt while the file system does not answer',
+    'is stored after an interrupt while the file system does not answer',
     async () => {
       const pipe = join(team.folder, 'pipe');
       await promisify(execFile)('mkfifo', [pipe]);
       const { signal, abort } = interrupt();
-      // Each waits for a writer, and all threads that Node has for files wait with them.
+      // Each waits for a writer, and occupies one of Node's threads for file operations.
       const blocked: Promise<void>[] = [];
       const wrap = (db: Database): Database => ({
         ...db,
@@ -160,7 +160,7 @@ describe('the end of a run is stored', () => {
   );
 });
 
-/** Resolves when the run has begun to spool. */
+/** Resolves when the run has started spooling. */
 async function untilSpooled(): Promise<void> {
   while ((await listSpools(`${team.archives}-data`)).length === 0) await new Promise(setImmediate);
 }
@@ -169,7 +169,7 @@ async function readNothing(pipe: string): Promise<void> {
   await (await open(pipe, 'r')).close();
 }
 
-/** Keeps the pipe open for writing until all readers came. */
+/** Keeps the pipe open for writing until all readers have opened it. */
 async function release(pipe: string, blocked: Promise<void>[]): Promise<void> {
   const writer = openSync(pipe, 'r+');
   await Promise.all(blocked);

@@ -64,24 +64,27 @@ describe('a scheduled run', () => {
   it.each([
     ['cron', /^17 3 \* \* \* (cd .*)$/m],
     ['systemd', /^ExecStart=(.*)$/m],
-  ])('is what docs/worker.md has for %s, with nothing in its environment', async (_who, line) => {
-    await bench.logIn();
-    const [, command = ''] = line.exec(readDocument('docs/worker.md')) ?? [];
-    // Where the document has the checkout, and nothing of a developer's own.
-    const checkout = join(bench.folder, 'checkout');
-    await mkdir(join(checkout, '.data'), { recursive: true });
-    for (const name of ['scripts', 'node_modules']) {
-      await symlink(join(project, name), join(checkout, name));
-    }
-    const { exitCode, all } = await execa(
-      'sh',
-      ['-c', command.replaceAll('/opt/backup-observatory', checkout)],
-      {
-        ...{ cwd: checkout, extendEnv: false, reject: false, all: true },
-        env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: bench.folder, ...environment() },
-      },
-    );
-    expect(exitCode, all).toBe(0);
-    expect(await lastRun()).toMatchObject({ status: 'completed', successful: 1 });
-  });
+  ])(
+    'works as documented for %s in docs/worker.md, with an empty environment',
+    async (_who, line) => {
+      await bench.logIn();
+      const [, command = ''] = line.exec(readDocument('docs/worker.md')) ?? [];
+      // With the checkout at the documented path, and nothing from the developer's machine.
+      const checkout = join(bench.folder, 'checkout');
+      await mkdir(join(checkout, '.data'), { recursive: true });
+      for (const name of ['scripts', 'node_modules']) {
+        await symlink(join(project, name), join(checkout, name));
+      }
+      const { exitCode, all } = await execa(
+        'sh',
+        ['-c', command.replaceAll('/opt/backup-observatory', checkout)],
+        {
+          ...{ cwd: checkout, extendEnv: false, reject: false, all: true },
+          env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: bench.folder, ...environment() },
+        },
+      );
+      expect(exitCode, all).toBe(0);
+      expect(await lastRun()).toMatchObject({ status: 'completed', successful: 1 });
+    },
+  );
 });

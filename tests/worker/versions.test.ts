@@ -16,7 +16,7 @@ describe.each([
   ['a full bundle for each version', {}],
   ['increments', withIncrements],
 ])('with %s', (_, env) => {
-  it('brings back every version after a force push and deleted branches', async () => {
+  it('every version can be restored after a force push and deleted branches', async () => {
     const history: string[][] = [];
     const step = async () => {
       expect((await world.backUp(env)).code).toBe(0);
@@ -41,7 +41,7 @@ describe.each([
     }
   });
 
-  /** Returns the refs of before. */
+  /** Returns the earlier refs. */
   const backUpRewritten = prepareOnce(world, database, async () => {
     await world.backUpFirst(env);
     const before = await refsOf(world.app.path);
@@ -50,7 +50,7 @@ describe.each([
     return before;
   });
 
-  it('brings back what there was before the mirror was deleted', async () => {
+  it('versions from before the mirror was deleted can be restored', async () => {
     const before = await backUpRewritten();
     await rm(`${world.archives}-data`, { recursive: true });
     await world.app.commit({ 'c.txt': 'later' }, 'later');
@@ -59,14 +59,14 @@ describe.each([
     expect(await world.restore(3)).toEqual(await refsOf(world.app.path));
   });
 
-  it('clones without what is kept', async () => {
+  it('a clone contains no kept refs', async () => {
     await backUpRewritten();
     await git(world.folder, 'clone', '--quiet', join(world.archives, 'local__app.bundle'), 'plain');
     expect((await refsOf(join(world.folder, 'plain'))).join('\n')).not.toContain('kept');
   });
 });
 
-it('replaces nothing when the source is emptied, and says what it had', async () => {
+it('a run replaces nothing if the source was emptied, and says what it had', async () => {
   await world.backUpFirst();
   const before = await refsOf(world.app.path);
   await rm(world.app.path, { recursive: true });
@@ -77,7 +77,7 @@ it('replaces nothing when the source is emptied, and says what it had', async ()
   expect(await world.restore(1)).toEqual(before);
 });
 
-it('writes only what is new as an increment, which nothing overwrites', async () => {
+it('a run writes only what is new as an increment, which nothing overwrites', async () => {
   await world.backUpFirst(withIncrements);
   await writeFile(
     join(world.archives, 'local__app.1.bundle'),
@@ -94,7 +94,7 @@ it('writes only what is new as an increment, which nothing overwrites', async ()
   expect(await readFile(join(world.archives, 'local__app.1.bundle'), 'utf8')).toContain('app.1');
 });
 
-it('compacts a chain into a full bundle and deletes the increments', async () => {
+it('a run compacts a chain into a full bundle and deletes the increments', async () => {
   await world.backUpFirst(withIncrements);
   const before = await refsOf(world.app.path);
   await world.forcePush();
@@ -111,7 +111,7 @@ it('compacts a chain into a full bundle and deletes the increments', async () =>
   expect(await world.restore(13)).toEqual(await refsOf(world.app.path));
 });
 
-it('links each manifest to the one before', async () => {
+it('each manifest links to its predecessor', async () => {
   await world.backUpFirst();
   await world.app.commit({ 'b.txt': 'three' }, 'three');
   await world.backUp();
@@ -124,7 +124,7 @@ it('links each manifest to the one before', async () => {
   });
 });
 
-it('warns of a rewritten history, with before and after', async () => {
+it('a run warns about a rewritten history, with the commits before and after', async () => {
   await world.backUpFirst();
   await world.forcePush();
   const { stderr } = await world.backUp();
@@ -134,7 +134,7 @@ it('warns of a rewritten history, with before and after', async () => {
   expect((await world.readNote()).versions.at(-1)?.warning).toContain('was rewritten');
 });
 
-it('takes over the archive of an earlier release as its first version', async () => {
+it('a run adopts the archive of an earlier release as its first version', async () => {
   await world.backUpFirst();
   const before = await refsOf(world.app.path);
   const path = join(world.archives, 'local__app.bundle.json');
@@ -152,7 +152,7 @@ it('takes over the archive of an earlier release as its first version', async ()
   expect(await world.restore(1)).toEqual(before);
 });
 
-it('archives a source whose old objects have defects, and says so', async () => {
+it('a run archives a source whose old objects have defects, and says so', async () => {
   const tree = await world.app.git('rev-parse', 'HEAD^{tree}');
   const text = `tree ${tree}\nauthor A <a@example.org> 1 +051800\ncommitter A <a@example.org> 1 +0000\n\nold\n`;
   await writeFile(join(world.folder, 'commit'), text);
@@ -166,12 +166,15 @@ it('archives a source whose old objects have defects, and says so', async () => 
   );
   await world.app.git('update-ref', 'refs/heads/old', id);
   const { code, stderr } = await world.backUp();
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('despite a defect') });
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringContaining('despite a defect'),
+  });
   await world.app.commit({ 'b.txt': 'three' }, 'three');
   expect((await world.backUp()).code).toBe(0);
 });
 
-it('says which files of Git LFS the archive lacks', async () => {
+it('a run names the Git LFS files that the archive lacks', async () => {
   const pointer = (size: number) =>
     `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize ${size}\n`;
   await world.app.commit({
@@ -188,7 +191,7 @@ it('says which files of Git LFS the archive lacks', async () => {
   expect((await world.readNote()).incomplete).toBe(incomplete);
 });
 
-it('says how many submodules the archive lacks, until there is none', async () => {
+it('a run says how many submodules the archive lacks, until there are none', async () => {
   const commit = await world.app.git('rev-parse', 'main');
   const last = () =>
     rowsOf(database.db, 'SELECT incomplete FROM backup_results ORDER BY id DESC LIMIT 1');
@@ -207,7 +210,7 @@ it('says how many submodules the archive lacks, until there is none', async () =
   expect(await last()).toEqual([{ incomplete: null }]);
 });
 
-it('drops what only pruned versions needed from the archive', async () => {
+it('a run drops what only pruned versions needed from the archive', async () => {
   await world.app.git('checkout', '--quiet', 'topic');
   await world.app.git('symbolic-ref', 'HEAD', 'refs/heads/main');
   for (let round = 0; round < 5; round++) {
@@ -219,13 +222,13 @@ it('drops what only pruned versions needed from the archive', async () => {
       '-m',
       `${round}`,
     );
-    // Not a branch, whose rewriting would hold back what is older.
+    // Not a branch: rewriting one would hold back older versions.
     await world.app.git('update-ref', 'refs/notes/topic', commit);
     expect((await world.backUp({ BACKUP_KEEP: '1 daily' })).code).toBe(0);
   }
   expect((await world.readNote()).versions).toMatchObject([{ version: 5 }]);
   const heads = await git(world.archives, 'bundle', 'list-heads', 'local__app.bundle');
-  // What the last version but one had goes when the bundle is next written.
+  // What the second-to-last version had is dropped when the bundle is next written.
   expect(heads.split('\n').filter((line) => line.includes('refs/kept/'))).toHaveLength(1);
   expect(await readdir(join(world.archives, 'local__app.versions'))).toEqual(['5.json']);
 });

@@ -77,17 +77,17 @@ export async function restoreAndPush(
     const missing = [...wanted].filter(([name, id]) => after.refs.get(name) !== id);
     const there = [...wanted.keys()].filter((name) => after.refs.get(name) === wanted.get(name));
     print(`Pushed to ${address}`);
-    print(`  There now, as in the backup: ${countRefs(there)}`);
+    print(`  Same as in the backup: ${countRefs(there)}`);
     const foreign = [...after.refs.keys()].filter((name) => !wanted.has(name));
-    if (foreign.length > 0) print(`  There besides, left as it was: ${countRefs(foreign)}`);
+    if (foreign.length > 0) print(`  Also there, left unchanged: ${countRefs(foreign)}`);
     if (others.length > 0) {
-      print(`  Not pushed, being neither branches, tags nor notes: ${countSpaces(others)}`);
+      print(`  Not pushed, because they are not branches, tags or notes: ${countSpaces(others)}`);
     }
     if (branch !== null && after.headBranch !== branch) {
       const short = cleanText(branch.replace('refs/heads/', ''), 200);
       print(`  The default branch is not ${short}: set it in the settings of the repository`);
     }
-    for (const [name, id] of missing) print(`  Not there: ${cleanText(name, 300)} at ${id}`);
+    for (const [name, id] of missing) print(`  Missing: ${cleanText(name, 300)} at ${id}`);
     return missing.length === 0 ? 0 : 1;
   }
 }

@@ -22,7 +22,7 @@ import { formatTable } from './restore-text.ts';
 const MAX_AWAY = 3;
 
 const SET_ASIDE =
-  'Archives named @damaged were set aside for a new archive. Use that name to list and restore their intact versions.\n';
+  'Archives named @damaged were set aside for new ones. Use that name to list and restore their intact versions.\n';
 
 /** These commands need no database and no other variables. */
 const restoreVariables = z.object({
@@ -138,7 +138,7 @@ async function restoreAll(
       // Repositories appear only when complete, so an earlier attempt restored this one.
       if (command.store !== null && !(await isFree(to))) {
         there++;
-        display.line(`${name} is left as it is: ${removeDeceptiveCharacters(to)} is there already`);
+        display.line(`${name} is skipped: ${removeDeceptiveCharacters(to)} already exists`);
         continue;
       }
       if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is unreachable');
@@ -157,7 +157,7 @@ async function restoreAll(
   const { length: all } = repositories;
   const { stdout } = options.io;
   const restored = all - failed.length - there;
-  const others = there > 0 ? `; ${there} there already` : '';
+  const others = there > 0 ? `; ${there} already there` : '';
   stdout.write(`Restored ${restored} of ${all} repositories to ${target}${others}\n`);
   if (failed.length > 0) stdout.write(`Not restored: ${failed.join(', ')}\n`);
   if (partly.length > 0) {
