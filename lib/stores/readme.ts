@@ -6,7 +6,7 @@ archives/NAME/states/NUMBER.json      what an archive was after a backup; the hi
 archives/NAME/objects/SHA256          a file of the archive, named by the SHA-256 of its bytes
 
 If a name ends in .age, the object is encrypted with age (https://age-encryption.org): archives then have secret
-names, a state tells the real one, and an object's name ends in the SHA-256 of its encrypted bytes.
+names, a state contains the real one, and an object's name ends in the SHA-256 of its encrypted bytes.
 
 To restore a repository by hand:
 

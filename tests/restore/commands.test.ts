@@ -272,7 +272,7 @@ describe('without a database', () => {
     expect(code).toBe(1);
     const quoted = '\\303\\266'.repeat(150);
     expect(stdout.split('\n').slice(4)).toEqual([
-      '  NOT CHECKED OUT: 2 files are in the repository, but this file system takes no such name or path:',
+      '  NOT CHECKED OUT: 2 files are in the repository, but this file system rejects their names or paths:',
       `    deep/${`${'d'.repeat(201)}/`.repeat(21)}file`,
       `    "${quoted}"`,
       expect.stringMatching(/^ {2}List them with `/),

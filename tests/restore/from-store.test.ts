@@ -273,7 +273,7 @@ describe('an encrypted store', () => {
     const other = await world.call([...from, '--list', '--identity', 'other.txt']);
     expect(other).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is encrypted for others than this identity'),
+      stderr: expect.stringContaining('is encrypted for other identities'),
     });
     const call = world.call([...from, 'local/app', '--to', 'x', '--identity', 'other.txt']);
     await expect(call).rejects.toMatchObject({

@@ -212,7 +212,7 @@ describe.each(addresses)('a git store at %s', (_, address) => {
     expect(await startAnew({ ...options, needed: [outdated] })).toBeNull();
     expect(await keysOf(fresh)).toHaveLength(4);
     expect(await startAnew({ ...options, needed: [needed] })).toBeNull();
-    expect(await startAnew({ ...options, needed: [needed] })).toBe('all of it is needed');
+    expect(await startAnew({ ...options, needed: [needed] })).toBe('everything is needed');
     expect(await git(target, 'rev-list', '--count', 'main')).toBe('1');
     expect((await keysOf(await open())).sort()).toEqual([second.key, state].sort());
     expect(await measureRepository(options)).toBeLessThan(before);

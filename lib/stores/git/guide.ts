@@ -37,7 +37,7 @@ A file is kept in parts of at most 95 MiB, mostly in one. A part's name ends in 
 size in bytes. \`cat NAME.part-*\` joins them.
 
 If a name has \`.age\` before \`.part-\`, it is encrypted with age (https://age-encryption.org): archives then have secret names, a
-state tells the real one, and an object's name ends in the SHA-256 of its encrypted bytes. Put your identity into
+state contains the real one, and an object's name ends in the SHA-256 of its encrypted bytes. Put your identity into
 \`identity.txt\`.
 
 ## Restore a repository by hand

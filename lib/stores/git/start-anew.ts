@@ -83,9 +83,9 @@ function sizeOfRoots(
 }
 
 /**
- * Replaces a repository's history with one commit, which contains what its archives need and the files of others.
- * Returns null if that was done, else the reason it was not: others have changed something there, it is incomplete, or
- * there is nothing to drop. Throws StoreFault, and GitError if cleaning up failed.
+ * Replaces a repository's history with one commit, which contains what its archives need and files by others. Returns
+ * null if that was done, else the reason it was not: somebody else changed something there, it is incomplete, or there
+ * is nothing to drop. Throws StoreFault, and GitError if cleaning up failed.
  */
 export async function startAnew(options: StartAnewOptions): Promise<string | null> {
   const { repository, address, access, signal } = options;
@@ -99,7 +99,8 @@ export async function startAnew(options: StartAnewOptions): Promise<string | nul
   if (strange !== null) return strange;
   const removed = [...files.keys()].filter((path) => !kept.paths.has(path));
   const commits = await clone.local(['rev-list', '--max-count=2', tip]);
-  if (removed.length === 0 && commits.trim().split('\n').length === 1) return 'all of it is needed';
+  if (removed.length === 0 && commits.trim().split('\n').length === 1)
+    return 'everything is needed';
   await repository.change(async () => {
     const changes = new Map(removed.map((path) => [path, null]));
     const tree = await writeTree(clone, tip, changes);
@@ -147,7 +148,7 @@ function chooseFiles(
 }
 
 /**
- * Why dropping the history would lose something of others; null if it would not. A host starts a repository with a
+ * Why dropping the history would lose somebody else's work; null if it would not. A host starts a repository with a
  * README, in a commit that is not ours: its files must still be there unchanged.
  */
 async function findStrange(clone: RepositoryClone, tip: string): Promise<string | null> {
@@ -155,9 +156,9 @@ async function findStrange(clone: RepositoryClone, tip: string): Promise<string 
   for await (const line of commits) {
     const [email, id = '', parent = ''] = line.split(' ');
     if (line === '' || email === committer.GIT_COMMITTER_EMAIL) continue;
-    if (parent !== '') return 'it has commits of others';
+    if (parent !== '') return 'it has commits by others';
     const differ = ['diff-tree', '-r', '--no-renames', '--name-only', '--diff-filter=MDT', '-z'];
-    if ((await clone.local([...differ, id, tip])) !== '') return 'it had files of others';
+    if ((await clone.local([...differ, id, tip])) !== '') return 'it had files by others';
   }
   return null;
 }

@@ -25,7 +25,7 @@ export class ObjectFault extends Error {
 /** The fault of an object that cannot be decrypted. */
 export function undecrypted(key: string, cause: DecryptionFailed): ObjectFault {
   const [kind, reason] = cause.isLocked
-    ? (['locked', 'it is encrypted for others than this identity, or it was altered'] as const)
+    ? (['locked', 'it is encrypted for other identities, or it was altered'] as const)
     : (['damaged', 'it was altered or cut short'] as const);
   return new ObjectFault(kind, key, `cannot be decrypted: ${reason}`, { cause });
 }

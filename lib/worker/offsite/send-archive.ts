@@ -254,7 +254,7 @@ async function sendState(
     if (tries === MAX_NUMBERS) {
       throw new StoreFault(
         'other',
-        `${store.address.text}: another worker stores ${entry.archive}`,
+        `${store.address.text}: another worker is storing ${entry.archive}`,
       );
     }
     number = (await findLastNumber(store.objects, entry.archive_name, number)) + 1;

@@ -171,7 +171,8 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
     else await pending?.settle(new Set(lost.map(({ archive }) => archive.key)));
     for (const one of batch) {
       if (!isTaken(one)) one.resolve(result);
-      else if (round >= MAX_ROUNDS) one.resolve(failed('another worker stores the same archive'));
+      else if (round >= MAX_ROUNDS)
+        one.resolve(failed('another worker is storing the same archive'));
       else {
         const again = await attempt(async () => {
           await sendOne(one);

@@ -27,7 +27,7 @@ export async function writeFetched(
   const versions = await nameVersions(source, place, before, archived);
   if (versions.length >= MAX_VERSIONS && !isSame) {
     throw new GitError(
-      `the archive ${place.key} has ${versions.length} versions, and no more fit: move it away, and a new one begins`,
+      `the archive ${place.key} has ${versions.length} versions, which is the maximum: move it away to start a new one`,
     );
   }
   const previous = versions.at(-1);

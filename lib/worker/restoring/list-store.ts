@@ -20,15 +20,15 @@ export async function runListStore(
   const display = createDisplay(io.stderr, io.isTerminal);
   const source = await openStoreSource(options, store, display);
   let faults = 0;
-  const tell = (fault: string) => {
+  const report = (fault: string) => {
     faults++;
     display.line(`left out: ${cleanText(fault)}`);
   };
   try {
     const rows =
       repository === null
-        ? await listRepositories(source, tell)
-        : await listVersions(source, repository, tell);
+        ? await listRepositories(source, report)
+        : await listVersions(source, repository, report);
     const [, ...entries] = rows;
     if (entries.length > 0) io.stdout.write(formatTable(rows));
     else if (faults > 0) display.line(`nothing in ${store.address.text} could be read`);
@@ -45,11 +45,11 @@ export async function runListStore(
 
 async function listRepositories(
   source: StoreSource,
-  tell: (fault: string) => void,
+  report: (fault: string) => void,
 ): Promise<string[][]> {
   const rows: string[][] = [];
   const faults = await source.eachNewest((name, state, fault) => {
-    if (fault !== null) tell(`${fault.message}: what is listed is of an older state`);
+    if (fault !== null) report(`${fault.message}: an older state is listed instead`);
     const versions = versionsOf(state);
     rows.push([
       name,
@@ -59,7 +59,7 @@ async function listRepositories(
       state.ref.isEncrypted ? 'yes' : 'no',
     ]);
   });
-  for (const fault of faults) tell(fault);
+  for (const fault of faults) report(fault);
   rows.sort(([one = ''], [other = '']) => (one < other ? -1 : 1));
   return [['Repository', 'Versions', 'Newest', 'Stored', 'Encrypted'], ...rows];
 }
@@ -67,7 +67,7 @@ async function listRepositories(
 async function listVersions(
   source: StoreSource,
   repository: string,
-  tell: (fault: string) => void,
+  report: (fault: string) => void,
 ): Promise<string[][]> {
   const versions = new Map<string, { madeAt: number; number: number; row: string[] }>();
   const found = (state: ReadState) => {
@@ -80,7 +80,7 @@ async function listVersions(
     }
   };
   for (const refs of await source.find(repository)) {
-    await readStates(source.reading, refs, { found, onFault: ({ message }) => tell(message) });
+    await readStates(source.reading, refs, { found, onFault: ({ message }) => report(message) });
   }
   const sorted = [...versions.values()].sort((one, other) => one.madeAt - other.madeAt);
   const rows = sorted.map(({ row }) => row);

@@ -117,5 +117,5 @@ function countSpaces(names: readonly string[]): string {
   const spaces = [...counts].map(([space, count]) => `${count} below ${cleanText(space, 100)}`);
   const named = spaces.slice(0, MAX_SPACES);
   const more = spaces.length - named.length;
-  return `${named.join(', ')}${more > 0 ? ` and others below ${more} more` : ''}`;
+  return `${named.join(', ')}${more > 0 ? ` and ${more} more namespaces` : ''}`;
 }

@@ -108,7 +108,7 @@ export function addRestoreCommands(
     )
     .addOption(new Option('--ref <ref>', 'only this branch or tag').conflicts('all'))
     .option('--bare', 'without a work tree')
-    .option('--to <folder>', 'where to: a new or empty folder')
+    .option('--to <folder>', 'the target: a new or empty folder')
     .addOption(
       new Option(
         '--from <store>',
@@ -120,21 +120,22 @@ export function addRestoreCommands(
       'with --from: the file of the age identity that decrypts the store',
     )
     .addOption(
-      new Option('--list', 'with --from: list what the store has, and restore nothing').conflicts([
-        ...['all', 'at', 'version', 'ref', 'bare', 'to', 'push'],
-      ]),
+      new Option(
+        '--list',
+        'with --from: list the contents of the store, and restore nothing',
+      ).conflicts([...['all', 'at', 'version', 'ref', 'bare', 'to', 'push']]),
     )
     .addOption(
       new Option(
         '--push <url>',
-        'push branches, tags and notes of what was restored to this repository of a git host; --to is optional then',
+        'push the restored branches, tags and notes to this repository on a git host; makes --to optional',
       ).conflicts(['all', 'ref']),
     )
-    .option('--overwrite', 'with --push: replace branches and tags that are there and differ')
+    .option('--overwrite', 'with --push: replace existing branches and tags that differ')
     .addHelpText(
       'after',
       `
-The folder appears whole or not at all. With --all, a repository that cannot be restored does not stop the others.
+The folder appears complete or not at all. With --all, a repository that cannot be restored does not stop the others.
 
 Exit codes: 0 restored; 1 not restored, or one of several was not; 2 wrong usage.`,
     )

@@ -30,7 +30,7 @@ function describeUnwritten({ count, paths }: Unwritten, target: string): string[
   const others = count - paths.length;
   const inFolder = `git -C ${shellQuote(target)}`;
   return [
-    `  NOT CHECKED OUT: ${files} in the repository, but this file system takes no such name or path:`,
+    `  NOT CHECKED OUT: ${files} in the repository, but this file system rejects their names or paths:`,
     ...paths.map((path) => `    ${cleanText(path, MAX_PATH_LENGTH)}`),
     ...(others > 0 ? [`    and ${others} more`] : []),
     `  List them with \`${inFolder} ls-files --deleted --stage\`, and write one elsewhere with \`${inFolder} cat-file blob HASH > FILE\``,

@@ -50,7 +50,7 @@ export function addForgetCommand(program: Command, found: (command: ForgetComman
     .command('forget')
     .summary('stop tracking a repository that was deleted on purpose')
     .description(
-      'Forgets a repository: no run misses it at its source, no alert names it, and it is counted nowhere, until a run backs it up, finds it unchanged, or fails to back it up. Its archive and all that is recorded of it stay. Without a name, lists what is forgotten.',
+      'Forgets a repository: no run reports it as missing, no alert names it, and nothing counts it, until a run backs it up, finds it unchanged, or fails to back it up. Its archive and its records stay. Without a name, lists the forgotten repositories.',
     )
     .argument('[repository]', 'as owner/name, in any letter case')
     .option('--undo', 'track it again', false)

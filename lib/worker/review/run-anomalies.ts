@@ -35,8 +35,8 @@ export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): P
       const count = counted(confirmed, 'anomaly', 'anomalies');
       stdout.write(
         confirmed === 0
-          ? `Nothing to confirm of ${what}.\n`
-          : `Confirmed ${count} of ${what}: the next run holds back no version because of that.\n`,
+          ? `Nothing to confirm for ${what}.\n`
+          : `Confirmed ${count} of ${what}: no longer holding back versions from the next run on.\n`,
       );
       if (confirmed > 0) await raiseAfterCommand(context, config);
       return confirmed === 0 ? 1 : 0;
@@ -44,7 +44,7 @@ export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): P
     const request = { page: 1, limit: MAX_LISTED };
     const { items, totalItems } = await listAnomalies(db, request, { open: true });
     for (const item of JSON.parse(items) as Listed[]) stdout.write(`${describe(item)}\n`);
-    const shown = totalItems > MAX_LISTED ? `, of which ${MAX_LISTED} are shown` : '';
+    const shown = totalItems > MAX_LISTED ? ` (${MAX_LISTED} shown)` : '';
     stdout.write(
       totalItems === 0
         ? 'Nothing to confirm.\n'

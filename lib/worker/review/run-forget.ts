@@ -43,7 +43,7 @@ export function runForget(
     stdout.write(
       isUndo
         ? `${name} is tracked again.\n`
-        : `Forgot ${name}, until a run records something of it. What was backed up is kept; \`npm run worker -- forget ${name} --undo\` takes it back.\n`,
+        : `Forgot ${name}, until a run records something about it. Its backups are kept; \`npm run worker -- forget ${name} --undo\` tracks it again.\n`,
     );
     await raiseAfterCommand(context, config);
     return 0;

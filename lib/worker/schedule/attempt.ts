@@ -140,7 +140,7 @@ export async function attempt(
     await context.checkLease();
     if (error instanceof GitError) return explain(context, source, error);
     if (context.hostName !== null && isMachineFault(error, context)) {
-      throw new RunStopped(`this machine cannot go on: ${error.message}`, { cause: error });
+      throw new RunStopped(`this machine cannot continue: ${error.message}`, { cause: error });
     }
     if (error instanceof DiskFull || isSystemError(error)) return failure(error.message);
     log.error('a repository could not be backed up', { repository: source.name, error });

@@ -23,7 +23,8 @@ export function createDiskRoom(folder: string, read = readFreeBytes): DiskRoom {
       if (bytes === 0) return () => undefined;
       const free = await read(folder);
       if (bytes > free - reserved) {
-        const others = reserved === 0 ? '' : `, of which others need ${formatBytes(reserved)}`;
+        const others =
+          reserved === 0 ? '' : `, of which other repositories need ${formatBytes(reserved)}`;
         throw new DiskFull(
           `not enough disk space: about ${formatBytes(bytes)} needed, ${formatBytes(free)} free${others}`,
         );

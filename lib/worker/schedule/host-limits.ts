@@ -21,8 +21,8 @@ interface HostState {
 }
 
 /**
- * Limits that start at `max`. An overloaded host gets half as many visits at once, at least one; then one more after
- * each run of good visits as long as the limit. Visits that were under way together halve it only once.
+ * Limits that start at `max`. An overloaded host gets half as many visits at once, at least one; then one more each
+ * time that as many visits as the limit were good. Visits that were under way together halve it only once.
  */
 export function createHostLimits(max: number): HostLimits {
   const hosts = new Map<string, HostState>();

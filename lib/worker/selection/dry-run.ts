@@ -89,7 +89,7 @@ async function planOf(source: Source, archiveFolder: string): Promise<PlannedRep
   const record = await readArchiveRecord(archiveFolder, archiveKey(repository));
   if (record === null) {
     const size = host?.sizeBytes ? `, about ${formatBytes(host.sizeBytes)}` : '';
-    return { repository, plan: 'new', why: `no archive that is whole${size}` };
+    return { repository, plan: 'new', why: `no complete archive${size}` };
   }
   const archived = formatBytes(record.archive_size_bytes);
   return { repository, plan: 'check', why: `has an archive of ${archived}` };

@@ -72,7 +72,7 @@ export async function deliverSpools(
     const why = messageOf(error);
     if (!(error instanceof DamagedSpool || isSystemError(error)))
       log.error('a spool could not be delivered', { error });
-    const text = `DATA_DIR/spool: ${what} cannot be delivered and is kept, with all after it (move it away to go on): ${why}`;
+    const text = `DATA_DIR/spool: ${what} cannot be delivered and is kept, along with all later ones (move it away to continue): ${why}`;
     remarks.push({ level: 'error', text: cleanText(text) });
     return { isAway: false, remarks, last: null };
   }

@@ -97,7 +97,7 @@ export function createArchiveCheck(
     const own = archive === undefined ? null : ((await ledger.read(archive))?.state ?? null);
     if (own === null) return;
     if ((states.at(-1)?.number ?? 0) < own.number) {
-      report.fault(`${own.key} is missing, which this machine has stored`);
+      report.fault(`${own.key}, which this machine stored, is missing`);
       return;
     }
     const found = isDeep ? states.find(({ key }) => key === own.key) : undefined;
@@ -109,7 +109,7 @@ export function createArchiveCheck(
   async function findLost(): Promise<void> {
     for (const [name, archive] of await stored()) {
       if (seen.has(name) || (await ledger.read(archive))?.state === null) continue;
-      report.fault(`archives/${name} is missing, which this machine has stored`);
+      report.fault(`archives/${name}, which this machine stored, is missing`);
     }
   }
 
@@ -153,7 +153,7 @@ export function createArchiveCheck(
       .some(({ manifest_sha256 }) => manifest_sha256 === version);
     if (latest.ref.number === last.ref.number || !isBefore) return;
     const [key, other] = [last.ref.key, latest.ref.key];
-    report.fault(`${key} is the newest state, and ${other} has a newer version than it`);
+    report.fault(`${key} is the newest state, but ${other} has a newer version`);
   }
 
   /** Without an identity: compares with what this machine stored. */
@@ -161,7 +161,9 @@ export function createArchiveCheck(
     const archive = (await stored()).get(name);
     const entry = archive === undefined ? null : await ledger.read(archive);
     if (entry === null) {
-      report.fault(`archives/${name} is encrypted and not of this machine: give --identity`);
+      report.fault(
+        `archives/${name} is encrypted and was not stored by this machine: give --identity`,
+      );
       return;
     }
     for (const { key, stored_bytes } of entry.files) await expectSize(objects, key, stored_bytes);

@@ -74,7 +74,7 @@ export function shrunkAnomaly({ what, before, after }: Shrunk): NewAnomaly {
   return newAnomaly('shrunk', [[what, `${before}`, `${after}`]]);
 }
 
-/** Describes an anomaly for a person, such as `2 branches were deleted, with what no other has: topic, …`. */
+/** Describes an anomaly for a person, such as `2 branches were deleted, with commits found nowhere else: topic, …`. */
 function describe({ kind, changeCount, before, after }: NewAnomaly): string {
   const names = Object.keys(before).map((name) => name.replace(/^refs\/(?:heads|tags)\//, ''));
   const listed = cleanText(`${names[0]}${changeCount > 1 ? ', …' : ''}`, 300);
@@ -83,7 +83,7 @@ function describe({ kind, changeCount, before, after }: NewAnomaly): string {
     case 'branches_rewritten':
       return `${count('branch', 'branches')} rewritten: ${listed}`;
     case 'branches_deleted':
-      return `${count('branch', 'branches')} deleted, with what no other has: ${listed}`;
+      return `${count('branch', 'branches')} deleted, with commits found nowhere else: ${listed}`;
     case 'tags_rewritten':
       return `${count('tag', 'tags')} moved: ${listed}`;
     case 'tags_deleted':

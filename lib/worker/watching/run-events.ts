@@ -27,7 +27,7 @@ export interface RunEvents {
 
 /** Forwards each event to the watchers that handle it, in order. */
 export function notifyAll(watchers: readonly Partial<RunEvents>[]): RunEvents {
-  const tell =
+  const notify =
     <Name extends keyof RunEvents>(name: Name) =>
     (...args: Parameters<RunEvents[Name]>) => {
       for (const watcher of watchers) {
@@ -35,12 +35,12 @@ export function notifyAll(watchers: readonly Partial<RunEvents>[]): RunEvents {
       }
     };
   return {
-    began: tell('began'),
-    logged: tell('logged'),
-    working: tell('working'),
-    rested: tell('rested'),
-    ended: tell('ended'),
-    counted: tell('counted'),
-    closed: tell('closed'),
+    began: notify('began'),
+    logged: notify('logged'),
+    working: notify('working'),
+    rested: notify('rested'),
+    ended: notify('ended'),
+    counted: notify('counted'),
+    closed: notify('closed'),
   };
 }

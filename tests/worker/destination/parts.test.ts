@@ -259,8 +259,8 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
 
   const ada = Object.fromEntries(Object.keys(committer).map((name) => [name, 'ada@example.org']));
   it.each([
-    ['it has commits of others', ada, { 'more.txt': 'more' }],
-    ['it had files of others', committer, { 'mine.txt': 'changed' }],
+    ['it has commits by others', ada, { 'more.txt': 'more' }],
+    ['it had files by others', committer, { 'mine.txt': 'changed' }],
   ])('does not start a repository anew that is not only ours: %s', async (reason, by, files) => {
     const app = await createRepository(join(bench.folder, 'app'));
     await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });

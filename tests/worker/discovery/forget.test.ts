@@ -29,7 +29,7 @@ it('a forgotten repository is not missed until it is back', async () => {
 
   expect(await work('forget', 'TEAM/gone')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('Forgot TEAM/gone, until a run records something of it.'),
+    stdout: expect.stringContaining('Forgot TEAM/gone, until a run records something about it.'),
   });
   expect((await work('forget')).stdout).toMatch(
     new RegExp(`^team/gone: forgotten 20\\S+Z by .+ on ${hostname()}\n$`),
@@ -58,7 +58,7 @@ it('a forgotten repository can be taken back', async () => {
   await bench.logIn();
   await work('run');
   expect((await work('forget', 'team/a')).stdout).toContain(
-    '`npm run worker -- forget team/a --undo` takes it back',
+    '`npm run worker -- forget team/a --undo` tracks it again',
   );
   expect(await work('forget', 'team/A', '--undo')).toMatchObject({
     code: 0,

@@ -19,7 +19,7 @@ it('refuses a repository that does not fit beside those being fetched, until the
   const room = createDiskRoom('/archives', async () => 100 * MiB);
   const leave = await room.reserve(70 * MiB);
   await expect(room.reserve(31 * MiB)).rejects.toThrow(
-    'not enough disk space: about 31.0 MiB needed, 100.0 MiB free, of which others need 70.0 MiB',
+    'not enough disk space: about 31.0 MiB needed, 100.0 MiB free, of which other repositories need 70.0 MiB',
   );
   await room.reserve(30 * MiB);
   leave();

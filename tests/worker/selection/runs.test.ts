@@ -125,7 +125,7 @@ describe('a dry run', () => {
       lines: [
         'Dry run: 4 repositories, 1 new, 1 to check, 1 would fail, 1 left out.',
         expect.stringMatching(/^team\/a: would be checked: has an archive of \d+ B$/),
-        'team/b: would be backed up: no archive that is whole',
+        'team/b: would be backed up: no complete archive',
         'team/c: left out: excluded by --exclude c',
         'team/off: would fail: the git host has disabled this repository (451)',
       ],

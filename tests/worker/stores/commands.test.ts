@@ -153,7 +153,7 @@ describe.each(storeKinds)('with %s, store', (_, kind) => {
     const { code, stdout } = await check();
     expect(code).toBe(1);
     expect(stdout).toContain(
-      `fault: ${key} is the newest state, and ${second?.key} has a newer version than it`,
+      `fault: ${key} is the newest state, but ${second?.key} has a newer version`,
     );
   });
 
@@ -174,7 +174,7 @@ describe.each(storeKinds)('with %s, store', (_, kind) => {
     for (const { key, parsed } of await world.objects()) if (parsed !== null) await world.lose(key);
     const { code, stdout } = await here();
     expect(code).toBe(1);
-    expect(stdout).toMatch(/fault: archives\/\w+ is missing, which this machine has stored/);
+    expect(stdout).toMatch(/fault: archives\/\w+, which this machine stored, is missing/);
   });
 
   it('check on another machine detects that an archive lost all its states, or the store everything', async () => {
