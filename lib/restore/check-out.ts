@@ -23,8 +23,8 @@ const MAX_NAMED = 20;
 const MAX_PATH_BYTES = 4_095;
 const MAX_NAME_BYTES = 255;
 
-const ofName = /unable to create (?:file|symlink)|cannot create directory/i;
-const ofDisk =
+const nameError = /unable to create (?:file|symlink)|cannot create directory/i;
+const diskError =
   /unable to (?:write|stat)|no space left|disk quota|permission denied|read-only file system|input\/output error|too many open files/i;
 /** Longer than the text to find, which may arrive in two pieces. */
 const CARRIED_LENGTH = 64;
@@ -58,7 +58,7 @@ async function writeFiles(git: Git, args: readonly string[], stdin?: string): Pr
   // The error's message may be truncated.
   const onProgress = (text: string) => {
     end += text;
-    isDiskFault ||= ofDisk.test(end);
+    isDiskFault ||= diskError.test(end);
     end = end.slice(-CARRIED_LENGTH);
   };
   try {
@@ -71,7 +71,7 @@ async function writeFiles(git: Git, args: readonly string[], stdin?: string): Pr
 }
 
 function isNameFault(error: unknown): boolean {
-  return isGitFailure(error) && ofName.test(error.message);
+  return isGitFailure(error) && nameError.test(error.message);
 }
 
 function refused({ message }: GitError): AppError {

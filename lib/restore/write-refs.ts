@@ -43,7 +43,7 @@ async function setHead(git: Git, gitDir: string, head: VersionRefs['head']): Pro
 
 /** The branch of HEAD, or its commit if it is detached. */
 async function readHead(git: Git, gitDir: string): Promise<string> {
-  const branch = await unlessRejected(
+  const branch = await nullIfRejected(
     git.read([`--git-dir=${gitDir}`, 'symbolic-ref', '--quiet', 'HEAD']),
   );
   return branch?.trim() ?? (await resolve(git, gitDir, 'HEAD')) ?? '';
@@ -51,11 +51,11 @@ async function readHead(git: Git, gitDir: string): Promise<string> {
 
 async function resolve(git: Git, gitDir: string, revision: string): Promise<string | null> {
   const args = [`--git-dir=${gitDir}`, 'rev-parse', '--quiet', '--verify', '--end-of-options'];
-  const found = await unlessRejected(git.read([...args, revision]));
+  const found = await nullIfRejected(git.read([...args, revision]));
   return found?.trim() ?? null;
 }
 
-async function unlessRejected(answer: Promise<string>): Promise<string | null> {
+async function nullIfRejected(answer: Promise<string>): Promise<string | null> {
   try {
     return await answer;
   } catch (error) {

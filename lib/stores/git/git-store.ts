@@ -97,7 +97,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     try {
       await work();
     } catch (error) {
-      if (!isOfObject(error)) throw error;
+      if (!mayBeObjectFault(error)) throw error;
       const reason = `${address.text}: ${path} cannot be read: ${withoutAddress(error.message)}`;
       throw new StoreFault('damaged', reason, { cause: error });
     }
@@ -197,7 +197,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
         await guard(() => fetch(parts.filter(({ bytes }) => bytes <= MAX_PREPARED_BYTES)));
       } catch (error) {
         // Reading them one by one shows which one it is.
-        if (!isOfObject(error)) throw error;
+        if (!mayBeObjectFault(error)) throw error;
       }
     },
     async close() {
@@ -226,7 +226,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
 }
 
 /** Whether what was requested may be at fault, such as a blob that the host does not have. */
-function isOfObject(error: unknown): error is StoreFault {
+function mayBeObjectFault(error: unknown): error is StoreFault {
   return error instanceof StoreFault && (error.kind === 'other' || error.kind === 'damaged');
 }
 

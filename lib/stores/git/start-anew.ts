@@ -95,8 +95,8 @@ export async function startAnew(options: StartAnewOptions): Promise<string | nul
   if (tip === null) return 'it is empty';
   const kept = chooseFiles(files, options.needed);
   if ('problem' in kept) return kept.problem;
-  const strange = await findStrange(clone, tip);
-  if (strange !== null) return strange;
+  const foreignWork = await findForeignWork(clone, tip);
+  if (foreignWork !== null) return foreignWork;
   const removed = [...files.keys()].filter((path) => !kept.paths.has(path));
   const commits = await clone.local(['rev-list', '--max-count=2', tip]);
   if (removed.length === 0 && commits.trim().split('\n').length === 1)
@@ -151,7 +151,7 @@ function chooseFiles(
  * Why dropping the history would lose somebody else's work; null if it would not. A host starts a repository with a
  * README, in a commit that is not ours: its files must still be there unchanged.
  */
-async function findStrange(clone: RepositoryClone, tip: string): Promise<string | null> {
+async function findForeignWork(clone: RepositoryClone, tip: string): Promise<string | null> {
   const commits = clone.stream(['log', '--format=%ce %H %P', tip], '\n');
   for await (const line of commits) {
     const [email, id = '', parent = ''] = line.split(' ');

@@ -89,7 +89,7 @@ async function findOther(
   function consider(state: ReadState): void {
     for (const version of versionsOf(state)) {
       oldest = Math.min(oldest, version.madeAt);
-      if (!isMeant(version)) continue;
+      if (!isChosen(version)) continue;
       // Versions with the same manifest are the same. For a choice by time, only the last one counts.
       const id = isNumber ? (version.entry?.manifest_sha256 ?? '') : '';
       const other = best.get(id);
@@ -97,7 +97,7 @@ async function findOther(
     }
   }
 
-  function isMeant({ entry, madeAt }: StoredVersion): boolean {
+  function isChosen({ entry, madeAt }: StoredVersion): boolean {
     return 'version' in choice ? entry?.version === choice.version : madeAt <= choice.before;
   }
 

@@ -15,7 +15,7 @@ export interface ListedArchive {
 }
 
 /** An archive, or a foreign key. */
-export type Listed = { archive: ListedArchive } | { strange: string };
+export type Listed = { archive: ListedArchive } | { foreign: string };
 
 /** Everything in a store except its README, or everything of one archive. Holds the names of one archive at a time. */
 export async function* listContents(
@@ -28,7 +28,7 @@ export async function* listContents(
     if (key === README_KEY) continue;
     const parsed = parseKey(key);
     if (parsed === null) {
-      yield { strange: key };
+      yield { foreign: key };
       continue;
     }
     if (current !== null && current.name !== parsed.archiveName) {

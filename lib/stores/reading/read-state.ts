@@ -66,7 +66,7 @@ export function filesOf(state: ReadState, version: VersionEntry | null): StateFi
   const { archive, files } = state;
   const increments = state.parsedNote.increments.slice(0, (version?.files ?? 1) - 1);
   const names = [archive, ...increments.map(({ name }) => name)];
-  if (version !== null) names.push(nameOfManifest(archive, version));
+  if (version !== null) names.push(manifestPath(archive, version));
   return names.flatMap((name) => files.find((file) => file.name === name) ?? []);
 }
 
@@ -76,13 +76,13 @@ function namesOf({ archive, parsedNote: note }: ReadState): { name: string; sha2
     { name: archive, sha256: note.archive_sha256 },
     ...note.increments,
     ...note.versions.map((version) => ({
-      name: nameOfManifest(archive, version),
+      name: manifestPath(archive, version),
       sha256: version.manifest_sha256,
     })),
   ];
 }
 
-function nameOfManifest(archive: string, { version }: VersionEntry): string {
+function manifestPath(archive: string, { version }: VersionEntry): string {
   return `${manifestFolder(archive)}/${manifestName(version)}`;
 }
 

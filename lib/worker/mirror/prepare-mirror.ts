@@ -129,7 +129,7 @@ async function repair(
   const find = () => findInMirror(git, mirror, archiveFolder, key, versions);
   let archived = await find();
   if (archived === null) {
-    for (const name of files) await addWhatIsLeft(git, mirror, folder, name);
+    for (const name of files) await addIfIntact(git, mirror, folder, name);
     archived = await find();
   }
   const what = before.files.length === 0 ? 'full bundle' : 'note';
@@ -150,12 +150,7 @@ async function repair(
 }
 
 /** Adds a file to the mirror unless it is missing or damaged. */
-async function addWhatIsLeft(
-  git: Git,
-  mirror: Mirror,
-  folder: string,
-  name: string,
-): Promise<void> {
+async function addIfIntact(git: Git, mirror: Mirror, folder: string, name: string): Promise<void> {
   try {
     await nullIfMissing(addBundle(git, mirror, join(folder, name)));
   } catch (error) {

@@ -72,9 +72,9 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
   }
   const { cipher, naming } = await openNaming(options);
   // Pending changes may be private, and the destination may have become public.
-  const privates = new Set<string>();
+  const privateStores = new Set<string>();
   const stores = await openStores(addresses, {
-    ...{ ...options, git: () => watchPrivacy(git(), privates) },
+    ...{ ...options, git: () => watchPrivacy(git(), privateStores) },
     folder: join(dataFolder, 'stores'),
     onRemark: (text) => options.log.warn(text),
   });
@@ -82,11 +82,11 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
     if (address.kind === 'git') {
       const check = () => git().findPrivacyProblem(address);
       const problem = await findPrivateProblem(source, check);
-      if (problem === null && source.host?.isPrivate !== false) privates.add(address.text);
+      if (problem === null && source.host?.isPrivate !== false) privateStores.add(address.text);
       return problem;
     }
     const isPrivate = source.host?.isPrivate ?? true;
-    if (!isPrivate || cipher !== null || mayReadPrivate(address)) return null;
+    if (!isPrivate || cipher !== null || mayHoldPrivate(address)) return null;
     return `${address.text}: a private repository is stored only if it is encrypted (BACKUP_AGE_RECIPIENTS), or the store is stated to be private (?private=yes)`;
   };
   const senders = stores.map((store) =>
@@ -120,11 +120,11 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
 }
 
 /** Checks privacy before each push that contains something private, and not otherwise. */
-function watchPrivacy(git: GitStoreAccess, privates: ReadonlySet<string>): GitStoreAccess {
+function watchPrivacy(git: GitStoreAccess, privateStores: ReadonlySet<string>): GitStoreAccess {
   return {
     ...git,
     async beforePush(address) {
-      if (privates.has(address.text)) await git.beforePush(address);
+      if (privateStores.has(address.text)) await git.beforePush(address);
     },
   };
 }
@@ -150,7 +150,7 @@ async function openCipher(recipients: readonly string[]): Promise<Cipher | null>
 }
 
 /** Who can read a folder is its owner's decision. */
-function mayReadPrivate(address: StoreAddress): boolean {
+function mayHoldPrivate(address: StoreAddress): boolean {
   return address.kind === 'folder' || (address.kind === 's3' && address.isPrivate);
 }
 

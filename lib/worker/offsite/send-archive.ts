@@ -23,7 +23,7 @@ import type { Ledger, LedgerEntry } from './ledger.ts';
 import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
 
 /** Before sending a larger file, checks whether the store already has it. */
-const MAX_UNASKED_BYTES = 8 * 2 ** 20;
+const MAX_UNCHECKED_BYTES = 8 * 2 ** 20;
 /** Attempts to number a state while other workers claim the same numbers. */
 const MAX_NUMBERS = 3;
 /** How many of its own states a machine recognizes. */
@@ -161,7 +161,7 @@ async function sendFile(
   const { size: size_bytes } = await stat(path);
   const content = naming.content(sha256);
   const facts = { name, sha256, size_bytes };
-  if (size_bytes > MAX_UNASKED_BYTES) {
+  if (size_bytes > MAX_UNCHECKED_BYTES) {
     // Another worker may have stored it, or this one before it lost its DATA_DIR.
     const found = await findObject(store, archive_name, content, cipher !== null);
     const isWhole = cipher !== null || found?.stored_bytes === size_bytes;

@@ -86,7 +86,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   const isPush = store.repository !== null;
   const ledger = openLedger(store.folder);
   const pending = isPush ? createPendingLedger(ledger) : null;
-  const begin = createBeginning(store);
+  const begin = createReadmeWriter(store);
   const lastNumber = createLastNumbers(objects);
   let waiting: Waiting[] = [];
   let failures = 0;
@@ -196,7 +196,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
 }
 
 /** Stores restore instructions once, before anything else. */
-function createBeginning({ objects, folder, repository }: OpenStore): () => Promise<void> {
+function createReadmeWriter({ objects, folder, repository }: OpenStore): () => Promise<void> {
   let begun: Promise<void> | null = null;
   const begin = async () => {
     const marker = join(folder, 'readme-is-stored');

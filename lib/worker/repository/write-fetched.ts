@@ -9,7 +9,7 @@ import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/mirror.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
-import { findRefAnomalies, shrunkAnomaly, warnOfSize } from '../versions/anomalies.ts';
+import { findRefAnomalies, findShrunk, shrunkAnomaly } from '../versions/anomalies.ts';
 import { nameVersions } from '../versions/describe-version.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
 import { findKept, PruningHeld, PruningRefused, pruneVersions } from '../versions/prune.ts';
@@ -63,7 +63,7 @@ export async function writeFetched(
   );
   const counted = { ...record, figures, incomplete: describeMissing(figures) };
   const shrunk =
-    before.record !== null && facts !== null ? warnOfSize(before.record.figures, figures) : null;
+    before.record !== null && facts !== null ? findShrunk(before.record.figures, figures) : null;
   const settled = shrunk === null || warning !== null ? counted : withWarning(counted, shrunk.text);
   await settleNote(place, settled);
   if (shrunk !== null && facts !== null) {

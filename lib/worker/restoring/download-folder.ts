@@ -30,7 +30,7 @@ export async function isKept(folder: string): Promise<boolean> {
 }
 
 /** The name of a download's folder. It is the same for each attempt, so that the next one resumes. */
-export function nameOfDownload(storeId: string, { ref }: ReadState, target: string): string {
+export function downloadFolderName(storeId: string, { ref }: ReadState, target: string): string {
   const text = [storeId, ref.archiveName, target].join('\0');
   return `.download-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
 }

@@ -19,7 +19,7 @@ import { restoreOne } from './restore-one.ts';
 import { formatTable } from './restore-text.ts';
 
 /** After this many failures of a store, the remaining repositories are skipped. */
-const MAX_AWAY = 3;
+const MAX_STORE_FAILURES = 3;
 
 const SET_ASIDE =
   'Archives named @damaged were set aside for new ones. Use that name to list and restore their intact versions.\n';
@@ -141,15 +141,16 @@ async function restoreAll(
         display.line(`${name} is skipped: ${removeDeceptiveCharacters(to)} already exists`);
         continue;
       }
-      if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is unreachable');
+      if (away >= MAX_STORE_FAILURES)
+        throw new AppError('SERVICE_UNAVAILABLE', 'the store is unreachable');
       const one = { ...command, repository, target: to };
       const { unwritten } = await restoreOne(options, one, source, display);
       if (unwritten !== null) partly.push(name);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      const isOfStore = error.cause instanceof StoreFault;
-      away = isOfStore ? away + 1 : away;
-      const reason = isOfStore ? error.message : messageWithCause(error);
+      const isStoreFault = error.cause instanceof StoreFault;
+      away = isStoreFault ? away + 1 : away;
+      const reason = isStoreFault ? error.message : messageWithCause(error);
       failed.push(name);
       display.line(`${name} was not restored: ${cleanText(reason)}`);
     }

@@ -10,7 +10,7 @@ export function showDownload(
   display: Display,
   name: string,
 ): { show(progress: FetchProgress): void; end(): void } {
-  let told = 0;
+  let reported = 0;
   let isFirst = true;
   return {
     show({ files, allFiles, bytes, allBytes }) {
@@ -19,8 +19,8 @@ export function showDownload(
       if (display.isTerminal) return;
       if (isFirst) {
         display.line(`${name}: downloading ${counted(allFiles, 'file')}, ${formatBytes(allBytes)}`);
-      } else if (bytes - told >= REPORT_EVERY_BYTES) {
-        told = bytes;
+      } else if (bytes - reported >= REPORT_EVERY_BYTES) {
+        reported = bytes;
         display.line(`${name}: downloaded ${amount}`);
       }
       isFirst = false;

@@ -34,7 +34,7 @@ export class NotInStore extends AppError {
 }
 
 /** Turns store faults into errors that the user may read. */
-export async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
+export async function explainFaults<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {

@@ -26,10 +26,10 @@ import type { WorkerOptions } from '../command-context.ts';
 import { openGitAccess } from '../destination/git-store-access.ts';
 import type { Display } from '../display.ts';
 import type { ArchiveSource } from './archive-source.ts';
-import { isKept, makeOwnFolder, nameOfDownload } from './download-folder.ts';
+import { downloadFolderName, isKept, makeOwnFolder } from './download-folder.ts';
 import { downloadVersion } from './download-version.ts';
 import type { StoreChoice } from './restore-commands.ts';
-import { explained, NotInStore } from './store-faults.ts';
+import { explainFaults, NotInStore } from './store-faults.ts';
 
 /** A store to restore from. */
 export interface StoreSource extends ArchiveSource {
@@ -66,8 +66,8 @@ export async function openStoreSource(
   const identities =
     identityFile === null ? [] : await readIdentities(resolve(options.folder, identityFile));
   /** Whether the caller removes everything. */
-  const isPassing = folder !== null;
-  const scratch = folder ?? (await makePassing(clock.now(), display));
+  const isTemporary = folder !== null;
+  const scratch = folder ?? (await createScratch(clock.now(), display));
   const [store] = await openStores([address], {
     ...{ folder: scratch, bytesPerSecond: null, clock, signal, onRemark: display.line },
     git: () => openGitAccess(options, display.line),
@@ -165,11 +165,11 @@ export async function openStoreSource(
 
   return {
     ...{ store, reading },
-    find: (repository) => explained(() => find(repository)),
-    eachNewest: (work) => explained(() => eachNewest(work)),
-    findLeftOut: (repository, version) => explained(() => findLeftOut(repository, version)),
+    find: (repository) => explainFaults(() => find(repository)),
+    eachNewest: (work) => explainFaults(() => eachNewest(work)),
+    findLeftOut: (repository, version) => explainFaults(() => findLeftOut(repository, version)),
     list: () =>
-      explained(async () => {
+      explainFaults(async () => {
         const repositories: string[] = [];
         const faults = await eachNewest((name, { archive, ref }) => {
           const names = known.get(archive);
@@ -179,13 +179,13 @@ export async function openStoreSource(
         return { repositories: repositories.sort(), faults };
       }),
     use: ({ repository, choice, target }, restore) =>
-      explained(async () => {
+      explainFaults(async () => {
         await checkTarget(target);
         const version = await findVersion(reading, await find(repository), choice, reportFault);
         if (version.state.archive !== archiveKey(repository)) {
           throw new AppError('CONFLICT', `${version.state.ref.key} is of another repository`);
         }
-        const folder = join(dirname(target), nameOfDownload(store.id, version.state, target));
+        const folder = join(dirname(target), downloadFolderName(store.id, version.state, target));
         await makeOwnFolder(folder);
         try {
           await downloadVersion({ reading, address: address.text, display }, version, folder);
@@ -198,7 +198,7 @@ export async function openStoreSource(
           await rm(folder, { recursive: true, force: true });
           return result;
         } catch (error) {
-          if (!isPassing && (await isKept(folder))) {
+          if (!isTemporary && (await isKept(folder))) {
             display.clear();
             display.line(
               `the download so far is kept in ${folder}: repeat the command to resume it`,
@@ -209,13 +209,13 @@ export async function openStoreSource(
       }),
     async close() {
       await reading.objects.close?.();
-      if (!isPassing) await removeScratch(scratch);
+      if (!isTemporary) await removeScratch(scratch);
     },
   };
 }
 
 /** Creates a folder for temporary files, and removes those left by killed processes. */
-async function makePassing(now: number, display: Display): Promise<string> {
+async function createScratch(now: number, display: Display): Promise<string> {
   const stuck = await sweepScratch(tmpdir(), now, SCRATCH);
   if (stuck !== null) display.line(describeStuck(stuck));
   return makeScratch(tmpdir(), SCRATCH);

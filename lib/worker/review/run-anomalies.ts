@@ -5,7 +5,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
-import { nameOfPerson } from './person.ts';
+import { describeUser } from './person.ts';
 import type { AnomalyCommand } from './review-commands.ts';
 
 /** How many anomalies are listed. */
@@ -30,7 +30,7 @@ export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): P
     const { db } = context;
     if (command.name === 'anomalies-confirm') {
       const { repository } = command;
-      const confirmed = await confirmOpen(db, repository, nameOfPerson());
+      const confirmed = await confirmOpen(db, repository, describeUser());
       const what = cleanText(repository ?? 'all repositories', 300);
       const count = counted(confirmed, 'anomaly', 'anomalies');
       stdout.write(

@@ -8,7 +8,7 @@ import {
 import { cleanText } from '../../text/clean-text.ts';
 import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
-import { nameOfPerson } from './person.ts';
+import { describeUser } from './person.ts';
 import type { ForgetCommand } from './review-commands.ts';
 
 /** How many repositories are listed. */
@@ -35,7 +35,7 @@ export function runForget(
     const name = cleanText(repository, 300);
     const isDone = isUndo
       ? await rememberRepository(db, repository)
-      : await forgetRepository(db, repository, nameOfPerson());
+      : await forgetRepository(db, repository, describeUser());
     if (!isDone) {
       stdout.write(isUndo ? `${name} is not forgotten.\n` : `There is no repository ${name}.\n`);
       return 1;

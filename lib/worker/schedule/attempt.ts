@@ -208,14 +208,14 @@ function failure(text: string, fault?: Fault): Failure {
   };
 }
 
-const faultsOfMounts = new Set(['EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENODEV', 'ENOTCONN']);
+const mountFaults = new Set(['EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENODEV', 'ENOTCONN']);
 
 /** Whether this machine cannot use the folders that all repositories need. */
 function isMachineFault(
   error: unknown,
   { archiveFolder, mirrorFolder }: Pick<AttemptContext, 'archiveFolder' | 'mirrorFolder'>,
 ): error is Error {
-  if (!isSystemError(error) || !faultsOfMounts.has(error.code ?? '')) return false;
+  if (!isSystemError(error) || !mountFaults.has(error.code ?? '')) return false;
   const { path = '' } = error;
   return [archiveFolder, mirrorFolder].some((folder) => path.startsWith(folder));
 }

@@ -22,7 +22,7 @@ export interface RunTime {
 export function openRunTime(clock: Clock, { store, note }: Journal): RunTime {
   let correctionMs = 0;
   let difference: string | null = null;
-  let isSaid = false;
+  let isReported = false;
   let checkedAt = Number.NEGATIVE_INFINITY;
   return {
     now: () => clock.now() + correctionMs,
@@ -35,8 +35,8 @@ export function openRunTime(clock: Clock, { store, note }: Journal): RunTime {
       const isOff = Math.abs(aheadMs) > MAX_CLOCK_DIFFERENCE_MS;
       correctionMs = isOff ? -aheadMs : 0;
       difference = isOff ? describe(aheadMs) : null;
-      if (difference !== null && !isSaid) {
-        isSaid = true;
+      if (difference !== null && !isReported) {
+        isReported = true;
         await note('warn', `${difference}: versions get the database's time, and none is pruned`);
       }
       return difference;

@@ -58,13 +58,13 @@ async function checkStore(
 ): Promise<void> {
   await checkReadme(from, report);
   const check = createArchiveCheck(from, isDeep, report);
-  let strange = 0;
+  let foreign = 0;
   for await (const listed of from.list(repository)) {
     if ('archive' in listed) {
       await check.run(listed.archive);
       const { archives, objects } = check.counts;
       display.footer([`${counted(archives, 'archive')}, ${counted(objects, 'object')} checked`]);
-    } else if (++strange <= MAX_NAMED) report.say(`not part of a backup: ${listed.strange}`);
+    } else if (++foreign <= MAX_NAMED) report.say(`not part of a backup: ${listed.foreign}`);
   }
   if (repository === null) await check.findLost();
   if (check.counts.archives === 0) {
@@ -75,7 +75,7 @@ async function checkStore(
     );
   }
   display.clear();
-  if (strange > MAX_NAMED) report.say(`not part of a backup: ${strange} keys in all`);
+  if (foreign > MAX_NAMED) report.say(`not part of a backup: ${foreign} keys in all`);
   report.say(summarize(check.counts, isDeep, report.faults()));
 }
 

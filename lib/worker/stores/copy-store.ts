@@ -92,9 +92,9 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
       display.footer([`${counts.copied} copied, ${formatBytes(counts.bytes)}: ${object.key}`]);
       return true;
     } catch (error) {
-      const isOfObject =
+      const isObjectFault =
         error instanceof ObjectFault || (error instanceof StoreFault && error.kind === 'damaged');
-      if (!isOfObject) throw error;
+      if (!isObjectFault) throw error;
       report.fault(error.message);
       return false;
     }

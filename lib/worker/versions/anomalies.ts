@@ -40,7 +40,7 @@ export async function findRefAnomalies(
   now: Snapshot,
   { lost }: Overwritten,
 ): Promise<RefAnomalies> {
-  const main = await warnOfMain(git, mirror, before, now.refs);
+  const main = await describeMainChange(git, mirror, before, now.refs);
   const moved = [...before.refs].filter(([name, id]) => now.refs.get(name) !== id);
   const isMain = (name: string) => main !== null && name === before.headBranch;
   const branches = moved.filter(
@@ -59,7 +59,7 @@ export async function findRefAnomalies(
     if (deleted.length > 0) anomalies.push(newAnomaly(`${kind}_deleted`, deleted));
   }
   const [had, has] = [before.refs.size, now.refs.size];
-  const mostGone = areMostGone(had, has) ? `most refs are gone: ${had} became ${has}` : null;
+  const mostGone = lostMostRefs(had, has) ? `most refs are gone: ${had} became ${has}` : null;
   if (mostGone !== null) anomalies.push(newAnomaly('refs_gone', [['refs', `${had}`, `${has}`]]));
   const [wasHead, isHead] = [before.headBranch, now.headBranch];
   if (wasHead !== null && isHead !== null && wasHead !== isHead) {
@@ -102,7 +102,7 @@ function describe({ kind, changeCount, before, after }: NewAnomaly): string {
  * Describes a change of the default branch that a person should review, with its values before and after; null if there
  * is none. Throws GitError.
  */
-async function warnOfMain(
+async function describeMainChange(
   git: Git,
   mirror: Mirror,
   before: Snapshot,
@@ -123,7 +123,7 @@ async function warnOfMain(
 }
 
 /** Whether so many refs are gone that a person should review it. */
-function areMostGone(had: number, has: number): boolean {
+function lostMostRefs(had: number, has: number): boolean {
   return had >= FEW_REFS && has * 2 < had;
 }
 
@@ -139,7 +139,7 @@ interface Shrunk {
  * Compares the contents of a repository before and now; null if the difference is ordinary. Uncounted figures are not
  * compared.
  */
-export function warnOfSize(before: RepositoryFigures, now: RepositoryFigures): Shrunk | null {
+export function findShrunk(before: RepositoryFigures, now: RepositoryFigures): Shrunk | null {
   const isCounted = (what: 'commits' | 'files') =>
     !before.uncounted.includes(what) && !now.uncounted.includes(what);
   if (isCounted('commits') && now.total_commits * 2 <= before.total_commits) {

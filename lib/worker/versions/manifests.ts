@@ -37,7 +37,7 @@ export interface RecordedVersions {
 }
 
 /** Holds back the pruning of everything older: only the note recorded whether a version had a warning. */
-const NOTE_WAS_LOST = 'the note of the archive was lost, with what it warned of';
+const NOTE_WAS_LOST = 'the note of the archive was lost, along with its warnings';
 
 /** Reconstructs the versions from the manifests of an archive whose note is missing or not valid. */
 export async function readRecordedVersions(

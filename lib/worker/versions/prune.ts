@@ -42,8 +42,8 @@ export async function pruneVersions(
 ): Promise<Pruned> {
   const select = () => selectPruned(record.versions, retention, now(), hold);
   if (select().length === 0) return { record, versions: [] };
-  const doubt = (await checkClock()) ?? describeFuture(record.versions, now()) ?? hold.all;
-  if (doubt !== null) throw new PruningHeld(doubt);
+  const reason = (await checkClock()) ?? describeFuture(record.versions, now()) ?? hold.all;
+  if (reason !== null) throw new PruningHeld(reason);
   // The check may have corrected the time.
   const versions = select();
   const bad = await findBadFile(place.folder, bundlesOf({ key: place.key, record }));

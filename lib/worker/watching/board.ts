@@ -137,8 +137,8 @@ function createTimeLeft(
     },
     estimate(elapsedMs, factor = 1) {
       if (elapsedMs < MIN_ELAPSED_MS || over === 0) return null;
-      const overByAll = over * factor;
-      return (elapsedMs * Math.max(0, all - overByAll)) / overByAll;
+      const overallOver = over * factor;
+      return (elapsedMs * Math.max(0, all - overallOver)) / overallOver;
     },
   };
 }
