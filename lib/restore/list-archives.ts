@@ -113,7 +113,7 @@ async function readNames(root: string): Promise<string[]> {
   try {
     return await readdir(root);
   } catch (error) {
-    const reason = 'the archive folder (BACKUP_ARCHIVE_PATH) is missing, or may not be read';
+    const reason = 'the archive folder (BACKUP_ARCHIVE_PATH) is missing or unreadable';
     throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
   }
 }

@@ -23,7 +23,7 @@ export function refsOfManifest(manifest: VersionManifest): VersionRefs {
   checkNames(named);
   if (branch === null) return { refs: named, head: headOf(HEAD, named) };
   if (!branch.startsWith('refs/heads/') || named.get(branch) !== HEAD) {
-    throw corrupt('the manifest has another commit for HEAD than for its branch');
+    throw corrupt('the manifest has different commits for HEAD and its branch');
   }
   return { refs: named, head: { branch } };
 }

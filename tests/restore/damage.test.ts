@@ -197,7 +197,7 @@ describe('restoring', () => {
   it('rejects a manifest whose HEAD differs from its branch', async () => {
     const first = await app.git('rev-parse', 'main~1');
     await rewrite(3, ({ refs, ...rest }) => ({ ...rest, refs: { ...refs, HEAD: first } }));
-    expect(await refusal()).toContain('another commit for HEAD than for its branch');
+    expect(await refusal()).toContain('different commits for HEAD and its branch');
   });
 
   type Manifest = NonNullable<ReturnType<typeof parseManifest>>;

@@ -223,7 +223,7 @@ describe('restoring from a store with a moved state', () => {
     [
       'a state with objects of another archive',
       (key: string) => key,
-      'names an object that is not of this archive',
+      'names an object of another archive',
     ],
     [
       'a state that belongs to another archive',

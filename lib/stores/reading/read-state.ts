@@ -47,12 +47,12 @@ export async function readState(reading: StateReading, ref: StateRef): Promise<R
       parsed.archiveName === ref.archiveName &&
       parsed.isEncrypted === ref.isEncrypted &&
       (parsed.isEncrypted || parsed.content === sha256);
-    if (!isOwn) throw damaged(`names an object that is not of this archive: ${key}`);
+    if (!isOwn) throw damaged(`names an object of another archive: ${key}`);
   }
   const parsedNote = state.note.length > MAX_NOTE_BYTES ? null : parseNote(state.note);
-  if (parsedNote === null) throw damaged('has no note that can be read');
+  if (parsedNote === null) throw damaged('has no readable note');
   const read = { ...state, ref, parsedNote };
-  if (!/^[^/]+\.bundle$/.test(state.archive)) throw damaged('is not of a git bundle');
+  if (!/^[^/]+\.bundle$/.test(state.archive)) throw damaged('does not belong to a git bundle');
   const byName = new Map(state.files.map((file) => [file.name, file]));
   for (const { name, sha256 } of namesOf(read)) {
     if (byName.get(name)?.sha256 !== sha256)

@@ -117,7 +117,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
             new GetObjectCommand({ Bucket: bucket, Key: `${prefix}${key}`, Range }),
             abort,
           );
-          if (Body === undefined) throw new Error('an answer without a body');
+          if (Body === undefined) throw new Error('a response without a body');
           return guard.bytes(paced(Body as AsyncIterable<Uint8Array>, pace));
         } catch (error) {
           if (isMissing(error, 'NoSuchKey')) return null;

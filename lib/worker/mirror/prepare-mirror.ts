@@ -105,12 +105,12 @@ export async function prepareMirror(
 }
 
 const describeSetAside = (name: string) =>
-  `the one before was damaged and is set aside as ${name}: earlier versions are only there`;
+  `the one before was damaged and is set aside as ${name}: earlier versions exist only there`;
 
 /** The message for an archive that is no longer where it was. */
 export function describeLost(count: number): string {
   const versions = count === 1 ? 'version that was' : `${count} versions that were`;
-  return `the one before is gone, with the ${versions} recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted? (if you moved the archive away yourself, this is said once)`;
+  return `the one before is missing, along with the ${versions} recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted? (if you moved the archive away yourself, this is reported only once)`;
 }
 
 /** Rewrites an archive whose note or full bundle is missing, if the mirror and the remaining files have everything. */

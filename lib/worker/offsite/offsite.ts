@@ -67,7 +67,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
   const needed = options.needed ?? addresses.length;
   if (needed > addresses.length) {
     throw new ConfigError(
-      'BACKUP_STORES_NEEDED must be at most the number of BACKUP_STORES, with the destination',
+      'BACKUP_STORES_NEEDED must be at most the number of BACKUP_STORES, including the destination',
     );
   }
   const { cipher, naming } = await openNaming(options);
@@ -87,7 +87,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
     }
     const isPrivate = source.host?.isPrivate ?? true;
     if (!isPrivate || cipher !== null || mayHoldPrivate(address)) return null;
-    return `${address.text}: a private repository is stored only if it is encrypted (BACKUP_AGE_RECIPIENTS), or the store is stated to be private (?private=yes)`;
+    return `${address.text}: a private repository is stored only if it is encrypted (BACKUP_AGE_RECIPIENTS), or the store is declared private (?private=yes)`;
   };
   const senders = stores.map((store) =>
     createSender(store, { ...options, naming, cipher, findPrivateProblem: mayHave }),
@@ -110,7 +110,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
     },
     ledgerOf(store) {
       const found = senders.find((sender) => sender.store === store);
-      if (found === undefined) throw new Error('a store of another run was asked for');
+      if (found === undefined) throw new Error('the store does not belong to this run');
       return found.ledger;
     },
     async close() {

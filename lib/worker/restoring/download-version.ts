@@ -47,7 +47,7 @@ export async function downloadVersion(
   throw new UnfitObject(
     worstOf(unfetched.map(({ fault }) => fault.kind)),
     cleanText(
-      `${count} missing or damaged in ${address}: ${nameSome(unfetched)}; another version may be whole (restore --at)`,
+      `${count} missing or damaged in ${address}: ${nameSome(unfetched)}; another version may be intact (restore --at)`,
     ),
     { version: version.entry?.version ?? null },
   );

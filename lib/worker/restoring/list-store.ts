@@ -34,7 +34,7 @@ export async function runListStore(
     else if (faults > 0) display.line(`nothing in ${store.address.text} could be read`);
     else {
       io.stdout.write(
-        `There is nothing to restore in ${store.address.text}: nothing was stored there yet, it is another store, or it was emptied.\n`,
+        `There is nothing to restore in ${store.address.text}: nothing was stored there yet, it is the wrong store, or it was emptied.\n`,
       );
     }
     return faults === 0 && entries.length > 0 ? 0 : 1;

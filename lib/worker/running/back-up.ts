@@ -225,7 +225,7 @@ async function select(
 export async function prepareFolders(deps: RunContext): Promise<void> {
   await deps.time.check();
   await prepareFolder(deps, deps.archiveFolder, 'the archive folder');
-  await prepareFolder(deps, deps.mirrorFolder, 'the folder of mirrors');
+  await prepareFolder(deps, deps.mirrorFolder, 'the mirror folder');
 }
 
 async function prepareFolder(

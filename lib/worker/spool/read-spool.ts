@@ -34,7 +34,7 @@ export async function checkSpool(path: string): Promise<SpoolSummary> {
   for await (const { text, isWhole } of readLines(path)) {
     number++;
     if (!isWhole) return { header, isTorn: true };
-    if (isEnded) throw new DamagedSpool(`${basename(path)}, line ${number}: it is after the end`);
+    if (isEnded) throw new DamagedSpool(`${basename(path)}, line ${number}: it follows the end`);
     if (header === null) header = parse(spoolHeader, text, path, number);
     else isEnded = parse(spoolLine, text, path, number).type === 'end';
   }

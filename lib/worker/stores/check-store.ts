@@ -70,7 +70,7 @@ async function checkStore(
   if (check.counts.archives === 0) {
     report.fault(
       repository === null
-        ? 'it has no archive: nothing was stored there yet, it is another store, or it was emptied'
+        ? 'it has no archive: nothing was stored there yet, it is the wrong store, or it was emptied'
         : `it has no archive of ${repository}`,
     );
   }

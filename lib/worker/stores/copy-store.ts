@@ -27,7 +27,7 @@ export async function copyStore(
   const { stdout, stderr, isTerminal } = options.io;
   const opened = await openForCommand(options, [command.from, command.to], command.identityFile);
   const [from, to] = opened;
-  if (from === undefined || to === undefined) throw new Error('two stores were to be opened');
+  if (from === undefined || to === undefined) throw new Error('two stores were expected');
   const report = createStoreReport(stdout, to.store.address.text);
   const display = createDisplay(stderr, isTerminal);
   const copy = createCopy(from, to, report, display);
@@ -50,7 +50,7 @@ export async function copyStore(
   const faults = report.faults();
   const result = faults === 0 ? 'everything is there now' : counted(faults, 'fault');
   report.say(
-    `copied ${counted(copied, 'object')} of ${formatBytes(bytes)}, ${there} were there: ${result}`,
+    `copied ${counted(copied, 'object')} of ${formatBytes(bytes)}, ${there} were already there: ${result}`,
   );
   return faults === 0 ? 0 : 1;
 }
@@ -108,7 +108,11 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
         (await hashObject(from.reading, { key, sizeBytes })) ===
           (await hashObject(to.reading, there)));
     if (!isSame) {
-      throw new ObjectFault('damaged', key, 'is there with different content, and is not replaced');
+      throw new ObjectFault(
+        'damaged',
+        key,
+        'already exists with different content, and is not replaced',
+      );
     }
     counts.there++;
   }
@@ -125,7 +129,11 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     const isNew = await to.store.objects.create(key, { path, sha256, sizeBytes });
     await rm(path, { force: true });
     if (!isNew && (await hashObject(to.reading, { key, sizeBytes })) !== sha256) {
-      throw new ObjectFault('damaged', key, 'is there with different content, and is not replaced');
+      throw new ObjectFault(
+        'damaged',
+        key,
+        'already exists with different content, and is not replaced',
+      );
     }
     counts.copied++;
     counts.bytes += sizeBytes;

@@ -212,7 +212,9 @@ describe('an archive without its note or full bundle', () => {
     const { code, stderr } = await world.backUp();
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringContaining('the one before is gone, with the version that was recorded'),
+      stderr: expect.stringContaining(
+        'the one before is missing, along with the version that was recorded',
+      ),
     });
     expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
     expect((await world.backUp()).code).toBe(0);
@@ -293,7 +295,7 @@ describe('an archive folder that is not mounted', () => {
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringContaining(
-        'the one before is gone, with the 2 versions that were recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted?',
+        'the one before is missing, along with the 2 versions that were recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted?',
       ),
     });
     expect((await world.readNote()).versions.map(({ version }) => version)).toEqual([3]);

@@ -58,7 +58,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     expect({ code, stdout }).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(
-        /^FAILED: local\/app, version 1 .* damaged in \S+: local__app\.\S+ \(\S+\).*; another version may be whole/,
+        /^FAILED: local\/app, version 1 .* damaged in \S+: local__app\.\S+ \(\S+\).*; another version may be intact/,
       ),
     });
     // The message names the object that has to be moved away.

@@ -147,9 +147,12 @@ const messages: [FaultKind, string][] = [
   ],
   [
     'archive',
-    'a new archive was made, because the one before was damaged and is set aside as local__app.bundle.damaged-20260304T050600Z: earlier versions are only there',
+    'a new archive was made, because the one before was damaged and is set aside as local__app.bundle.damaged-20260304T050600Z: earlier versions exist only there',
   ],
-  ['archive', 'a new archive was made, because the one before is gone, with the version that was'],
+  [
+    'archive',
+    'a new archive was made, because the one before is missing, along with the version that was',
+  ],
   ['other', 'git bundle did not end in time and was stopped'],
   ['other', 'git clone did not end in time and was stopped'],
   ['other', 'the archive that git wrote does not contain all refs of the clone'],

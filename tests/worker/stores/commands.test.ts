@@ -200,7 +200,7 @@ describe.each(storeKinds)('with %s, store', (_, kind) => {
     expect(first.code).toBe(0);
     // Objects, states and the README.
     expect(first.stdout).toMatch(
-      /: copied 7 objects of \S+ KiB, 0 were there: everything is there now\n$/,
+      /: copied 7 objects of \S+ KiB, 0 were already there: everything is there now\n$/,
     );
     expect((await copy()).stdout).toMatch(/: copied 0 objects of 0 B, 6 were there/);
     await world.app.commit({ 'c.txt': 'more still' });
@@ -401,7 +401,9 @@ describe('with a folder, store', () => {
     const { code, stdout } = await world.call(['store', 'copy', world.address, world.other]);
     expect([code, stdout]).toEqual([
       1,
-      expect.stringContaining('00000001.json is there with different content, and is not replaced'),
+      expect.stringContaining(
+        '00000001.json already exists with different content, and is not replaced',
+      ),
     ]);
   });
 
