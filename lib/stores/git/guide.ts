@@ -5,7 +5,7 @@ const TITLE = '# Backups of git repositories';
 /** Where the guide is: at the second path if a foreign file has the first. */
 export const guidePaths = ['README.md', 'RESTORE.md'] as const;
 
-/** Whether a path is one of these. */
+/** Whether a path is that of a guide. */
 export function isGuidePath(path: string): boolean {
   return guidePaths.some((one) => one === path);
 }
