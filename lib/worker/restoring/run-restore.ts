@@ -106,7 +106,7 @@ async function openSource(
   return openStoreSource(options, store, display);
 }
 
-/** Whether a file system takes a name for `.git`: some ignore case, invisible characters, or trailing dots and spaces. */
+/** Whether a file system takes a name for `.git`: some ignore case, invisible characters, or final dots and spaces. */
 function isGitFolder(name: string): boolean {
   return /^(?:\.git|git~1)[. ]*$/i.test(name.replace(/\p{Cf}/gu, ''));
 }
