@@ -170,7 +170,9 @@ describe.each(storeKinds)('with %s, store', (_, kind) => {
       `fault: ${second?.key} has other content than was stored`,
     );
     await world.lose(second?.key ?? '');
-    expect((await here()).stdout).toContain(`fault: ${second?.key} is missing`);
+    expect((await here()).stdout).toContain(
+      `fault: ${second?.key}, which this machine stored, is missing`,
+    );
     for (const { key, parsed } of await world.objects()) if (parsed !== null) await world.lose(key);
     const { code, stdout } = await here();
     expect(code).toBe(1);
@@ -202,7 +204,7 @@ describe.each(storeKinds)('with %s, store', (_, kind) => {
     expect(first.stdout).toMatch(
       /: copied 7 objects of \S+ KiB, 0 were already there: everything is there now\n$/,
     );
-    expect((await copy()).stdout).toMatch(/: copied 0 objects of 0 B, 6 were there/);
+    expect((await copy()).stdout).toMatch(/: copied 0 objects of 0 B, 6 were already there/);
     await world.app.commit({ 'c.txt': 'more still' });
     await world.store();
     expect((await copy()).stdout).toMatch(/: copied 3 objects of /);
