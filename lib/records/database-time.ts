@@ -8,6 +8,6 @@ const readTime: Statement = {
 /** The time by the clock of the database, in milliseconds since the epoch. */
 export async function readDatabaseTime(db: Database): Promise<number> {
   const [row] = await db.query<{ now: number }>(readTime, []);
-  if (row === undefined) throw new Error('the database told no time');
+  if (row === undefined) throw new Error('the database returned no time');
   return Math.round(row.now);
 }

@@ -15,7 +15,7 @@ const columns = `
     ORDER BY link.run_id DESC LIMIT ${listedFixLimits.runs}
   ) AS newest) AS affected_runs`;
 
-/** The columns are made of the rows of the page only, however many come before it. */
+/** Builds the columns for the rows of the page only, however many rows come before it. */
 const pageOf = (condition: string) => `
   SELECT ${columns} FROM (
     SELECT * FROM backup_fixes AS fix WHERE ${condition}
@@ -35,7 +35,7 @@ const fixesOfRunPage: Statement = {
   ),
 };
 
-/** Fixes, newest first, each with the newest runs that it is linked to; only those of a run if one is given. */
+/** Fixes, newest first, each with the newest runs that it is linked to; only those linked to `runId` if it is given. */
 export function listFixes(db: Database, request: PageRequest, runId?: number): Promise<Page> {
   const page = [request.limit, pageOffset(request)];
   return runId === undefined

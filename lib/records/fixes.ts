@@ -78,8 +78,8 @@ const insertFix: Statement = {
 };
 
 /**
- * Stores a fix with a link to its run in one statement, and returns it as JSON. Null when there is no such run:
- * nothing is stored then.
+ * Stores a fix with a link to its run in one statement, and returns it as JSON. Stores nothing and returns null when
+ * the run does not exist.
  */
 export async function recordFix(db: Database, fix: NewFix): Promise<string | null> {
   const { title, description, author, commitHash, affectedRunId } = fix;

@@ -16,7 +16,7 @@ import {
 import { runColumns, runStatus } from './runs/runs.ts';
 import { isStoppedRun, lastStartedRun } from './runs/stopped-runs.ts';
 
-/** Repositories that are listed, the worst first. */
+/** How many of the worst repositories are listed. */
 export const MAX_WORST = 20;
 
 const MAX_REASON_LENGTH = 1_000;
@@ -72,7 +72,7 @@ const overview: Statement = {
         ) AS item) AS incidents`)} AS item`,
 };
 
-/** What a person wants to know first: whether everything is backed up, and what runs. As JSON. */
+/** Reads what a person wants to know first, as JSON: whether everything is backed up, and what is running. */
 export async function readOverview(db: Database, judging: Judging): Promise<string> {
   const item = await readObject(db, overview, judgingValues(judging));
   if (item === null) throw new Error('the overview returned no row');

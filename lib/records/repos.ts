@@ -17,9 +17,9 @@ const newestAs = (name: string) => `
   )`;
 
 /**
- * SQL after SELECT for the row of a repository that somebody has forgotten; none for one that is tracked. A newer
- * result ends it, and so does a run that finds the repository unchanged: both are compared with what was there, because
- * the clocks of workers may be wrong.
+ * SQL that follows SELECT, for the row of a forgotten repository; no row if the repository is tracked. A newer result
+ * ends the forgetting, and so does a run that finds the repository unchanged. Both are compared with what was recorded
+ * at the time, because workers' clocks may be wrong.
  */
 export const forgetting = (name: string, newestId: string) => `
   FROM forgotten_repositories AS forgotten
@@ -32,15 +32,15 @@ export const forgetting = (name: string, newestId: string) => `
 const isForgotten = `EXISTS (SELECT ${forgetting('one.repo_full_name', 'one.result_id')})`;
 
 /**
- * The CTE `newest` with the newest result of each repository, also of those that are forgotten, from the summary table
+ * The CTE `newest` with the newest result of each repository, including forgotten ones, from the summary table
  * newest_results. Where the summary is stale, because a result was changed or deleted, the newest result is looked up.
  */
 export const newestOfAll = newestAs('newest');
 
-/** The same of tracked repositories: those that nobody has forgotten. */
+/** Like `newestOfAll`, but only of tracked repositories: those that nobody has forgotten. */
 export const newestResults = `${newestAs('newest_of_all')},
   newest AS (SELECT * FROM newest_of_all AS one WHERE NOT ${isForgotten})`;
 
-/** The same of those that are forgotten. */
+/** Like `newestOfAll`, but only of forgotten repositories. */
 export const newestForgotten = `${newestAs('newest_of_all')},
   newest AS (SELECT * FROM newest_of_all AS one WHERE ${isForgotten})`;

@@ -1,10 +1,10 @@
 import type { Database } from '../../database/database.ts';
 import { iso } from '../page.ts';
 
-/** How many channels the dashboard can hold. */
+/** Maximum number of channels that can be added in the dashboard. */
 export const MAX_STORED_CHANNELS = 20;
 
-/** A channel of the dashboard. Times are ISO 8601 in UTC. */
+/** A channel that was added in the dashboard. Times are ISO 8601 in UTC. */
 export interface AlertChannelRow {
   id: string;
   name: string;
@@ -40,7 +40,7 @@ const updateSealedAddress = {
   text: 'UPDATE alert_channels SET sealed_address = $3 WHERE id = $1::uuid AND sealed_address = $2',
 };
 
-/** The channels of the dashboard, by name. */
+/** The channels that were added in the dashboard, by name. */
 export function listAlertChannels(db: Database): Promise<AlertChannelRow[]> {
   return db.query<AlertChannelRow>(selectChannels, [MAX_STORED_CHANNELS]);
 }
@@ -54,17 +54,17 @@ export async function addAlertChannel(
   const values = [id, name, kind, sealed_address, place, created_by, MAX_STORED_CHANNELS];
   type Row = { outcome: 'added' | 'taken' | 'full' };
   const [row] = await db.query<Row>(insertChannel, values);
-  if (!row) throw new Error('the statement that adds a channel gave no row');
+  if (!row) throw new Error('adding the channel returned no row');
   return row.outcome;
 }
 
-/** Deletes a channel. False if it is gone already. */
+/** Deletes a channel. False if it no longer exists. */
 export async function removeAlertChannel(db: Database, id: string): Promise<boolean> {
   const removed = await db.query(deleteChannel, [id]);
   return removed.length > 0;
 }
 
-/** Replaces a sealed address after it was sealed with another key. */
+/** Replaces a sealed address after it was sealed with a new key. */
 export async function replaceSealedAddress(
   db: Database,
   id: string,

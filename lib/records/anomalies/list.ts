@@ -7,9 +7,9 @@ const anomalyColumns = `id, repo_full_name AS repository, run_id, version, kind,
 
 /** Selects anomalies. */
 export interface AnomalySelection {
-  /** Of this repository, by its name in any letter case. */
+  /** Only of this repository, by its name in any letter case. */
   repository?: string | undefined;
-  /** Only those that nobody has confirmed, or only the others. */
+  /** True: only unconfirmed ones. False: only confirmed ones. */
   open?: boolean | undefined;
 }
 
@@ -50,8 +50,8 @@ const confirmIds: Statement = {
 };
 
 /**
- * Confirms anomalies by their ids, each given once, so that they hold back nothing from the next run on; none of
- * them if one does not exist. Returns how many of these there are, and how many were not confirmed before.
+ * Confirms anomalies by their ids, without duplicates, so that they hold nothing back from the next run on. If one of
+ * them does not exist, confirms none. Returns how many exist, and how many were newly confirmed.
  */
 export async function confirmAnomalies(
   db: Database,
@@ -75,7 +75,7 @@ const confirmMissing: Statement = {
   text: confirmOf('repo_full_name IS NULL'),
 };
 
-/** Confirms all open anomalies of a repository; null: those of all repositories together. Returns how many. */
+/** Confirms all open anomalies of a repository, or, for null, those that concern all repositories. Returns how many. */
 export async function confirmOpen(
   db: Database,
   repository: string | null,

@@ -1,7 +1,9 @@
 import { ledgerName } from '../recording/ref-names.ts';
 import { type AnomalyKind, MAX_CHANGES, type NewAnomaly } from './kinds.ts';
 
-/** Describes changes: each has a name, what it was, and what it is; null for what is gone. */
+/**
+ * Builds an anomaly from changes: a name, the value before, and the value after, which is null for what was removed.
+ */
 export function newAnomaly(
   kind: AnomalyKind,
   changes: readonly (readonly [name: string, before: string, after: string | null])[],

@@ -11,15 +11,15 @@ import {
   withStates,
 } from '../repositories/repository-states.ts';
 
-/** What a badge tells, of one repository or of all. */
+/** What a badge shows about one repository, or about all of them. */
 export interface BadgeFacts {
-  /** The worst one; null if nothing is tracked. */
+  /** The worst state; null if nothing is tracked. */
   state: RepositoryState | null;
-  /** Whether a drill of one failed, and none has proven it since. */
+  /** Whether a drill failed and its repository has not been proven since. */
   isDamaged: boolean;
   proven: number;
   unproven: number;
-  /** How old the oldest of the last proofs is; null if there is none. */
+  /** The age of the oldest of the repositories' last proofs; null if there is none. */
   proofAgeSeconds: number | null;
   /** Open incidents: all, or those that concern the repository. */
   incidents: number;
@@ -47,7 +47,7 @@ const badgeFacts: Statement = {
     LEFT JOIN (${standingFailures(JUDGED_AT)}) AS failure ON failure.key = lower(repo_full_name)`,
 };
 
-/** Reads what the badge of a repository tells; null for all repositories together. */
+/** Reads what the badge of a repository shows; null: of all repositories together. */
 export async function readBadgeFacts(
   db: Database,
   judging: Judging,

@@ -11,10 +11,10 @@ import {
 } from '../page.ts';
 import { newestResults } from '../repos.ts';
 
-/** Badges that may be in use at a time. */
+/** Maximum number of badges in use. */
 export const MAX_BADGES = 1_000;
 
-/** The columns of a Badge in order. The address is nowhere: only its hash is stored. */
+/** The columns of a Badge in order. Its address is not among them: only a hash of it is stored. */
 const badgeColumns = `id, repository_name AS repository, created_by, ${iso('created_at')} AS created_at`;
 
 const create: Statement = {
@@ -35,14 +35,14 @@ const create: Statement = {
 
 /** A badge to create. */
 export interface NewBadge {
-  /** Of the unguessable part of its address. */
+  /** The hash of the unguessable part of its address. */
   tokenSha256: string;
   /** A tracked repository in any letter case; null for all of them. */
   repository: string | null;
   createdBy: string;
 }
 
-/** Creates a badge and returns it as JSON; null if the repository is not known, or there are too many. */
+/** Creates a badge and returns it as JSON; null if the repository is unknown, or there are too many badges. */
 export async function createBadge(
   db: Database,
   { tokenSha256, repository, createdBy }: NewBadge,
@@ -64,7 +64,7 @@ const listed = (name: string, condition: string): Statement => ({
 const list = listed('badges_page', 'true');
 const listOfRepository = listed('badges_of_repository_page', 'lower(repository_name) = lower($3)');
 
-/** The badges in use, newest first; only those of a repository, by its name in any letter case, if one is given. */
+/** The badges in use, newest first; only those of `repository`, in any letter case, if it is given. */
 export function listBadges(db: Database, request: PageRequest, repository?: string): Promise<Page> {
   const values = [request.limit, pageOffset(request)];
   return repository === undefined
@@ -80,7 +80,7 @@ const revoke: Statement = {
     SELECT ${jsonObject(`SELECT ${badgeColumns} FROM revoked`)} AS item`,
 };
 
-/** Revokes a badge and returns it as JSON; null if there is none in use. */
+/** Revokes a badge and returns it as JSON; null if no badge in use has this id. */
 export function revokeBadge(db: Database, id: number): Promise<string | null> {
   return readObject(db, revoke, [id]);
 }

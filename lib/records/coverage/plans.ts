@@ -1,8 +1,14 @@
 /**
- * What a run does with a repository that the login sees: `taken`, it backs it up; `excluded` by a pattern; `disabled`
- * by the git host; `invalid_name`, which reaches neither a file nor git; `destination`, where archives are pushed;
- * `suspended`, an account on which the app may read nothing; `not_installed`, an account to back up that the app is not
- * installed on; `lost`, one that was seen before.
+ * What a run does with a repository that the login can see:
+ *
+ * - `taken`: it is backed up.
+ * - `excluded`: a pattern excludes it.
+ * - `disabled`: the git host has disabled it.
+ * - `invalid_name`: its name is unsafe for files and for git.
+ * - `destination`: archives are pushed to it.
+ * - `suspended`: an account on which the app may read nothing.
+ * - `not_installed`: an account to back up that the app is not installed on.
+ * - `lost`: it was seen before, but not this time.
  */
 export const coveragePlans = [
   'taken',
@@ -16,7 +22,7 @@ export const coveragePlans = [
 ] as const;
 export type CoveragePlan = (typeof coveragePlans)[number];
 
-/** What the git host says of a repository; only what it said. */
+/** What the git host reported about a repository. What it did not report is absent. */
 export interface CoverageFacts {
   archived?: boolean | undefined;
   has_wiki?: boolean | undefined;
@@ -31,7 +37,7 @@ export interface CoverageFacts {
 export interface SeenRepository {
   name: string;
   plan: CoveragePlan;
-  /** For a person; empty for `taken`. */
+  /** An explanation for people; empty for `taken`. */
   reason: string;
   facts: CoverageFacts;
 }

@@ -11,7 +11,7 @@ import {
 import { coveragePlans } from './plans.ts';
 
 /**
- * Why a repository that the login sees has no fresh backup: why the run leaves it out, or what came of it.
+ * Why a repository that the login can see has no fresh backup: why the run skipped it, or what became of it.
  * `no_permission`: the git host refused the login. `pending`: no run has tried it yet.
  */
 export const coverageGaps = [
@@ -64,7 +64,7 @@ const coverage: Statement = {
       (SELECT count(*) FROM seen WHERE gap IS NOT NULL)::text AS total`,
 };
 
-/** What the last discovery saw, as JSON, and a page of what has no fresh backup. */
+/** What the last discovery saw, as JSON, with a page of the repositories that have no fresh backup. */
 export async function readCoverage(
   db: Database,
   request: PageRequest,

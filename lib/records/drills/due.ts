@@ -1,26 +1,29 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { hasHappened, standingFailures } from './newest-drill.ts';
 
-/** A repository is not drilled again by itself within this time, and one that has not changed since within the longer. */
+/** How soon a repository may be drilled again automatically, and how soon if it has not changed since. */
 const REST_HOURS = 20;
 const REST_UNCHANGED_DAYS = 7;
-/** Older proofs come first, whatever has changed. Shorter than the 30 days in which each should be proven. */
+/**
+ * Proofs older than this come first, whatever has changed. Shorter than the 30 days within which each repository should
+ * be proven.
+ */
 const OVERDUE_DAYS = 21;
-/** An incomplete drill is tried again after twice the time each time, up to 16 times. */
+/** Each retry of an incomplete drill waits twice as long as the one before, up to 16 times REST_HOURS. */
 const MAX_DOUBLINGS = 4;
 
 const RECENT_DRILLS = 20;
 const MAX_VERSIONS_COUNTED = 1_000;
 
-/** A repository that a drill is due for. */
+/** A repository that is due for a drill. */
 export interface DueDrill {
   /** `owner/name`. */
   repository: string;
-  /** Where its last drills restored from, the newest first. */
+  /** Where its last drills restored from, newest first. */
   recentStorages: string[];
-  /** Where the drill restored from that failed, if none has proven it since. */
+  /** Where the failed drill restored from, if the repository has not been proven since. */
   failedIn: string | null;
-  /** The stores that have got it, each with the newest version that it was given; null for one without versions. */
+  /** The stores that hold it, each with the newest version that it was given; null for an archive without versions. */
   storedIn: { store: string; version: number | null }[];
 }
 
@@ -28,15 +31,15 @@ export interface DueDrill {
 export interface DueSelection {
   /** ISO 8601. */
   now: string;
-  /** Also those that are not due yet. */
+  /** Whether repositories that are not due yet may be chosen, too. */
   isForced: boolean;
-  /** Only this one, in any letter case; null for all. */
+  /** Only this repository, in any letter case; null for all. */
   only: string | null;
-  /** Those to skip, in lower case. */
+  /** Repositories to skip, in lower case. */
   without: readonly string[];
 }
 
-// `age` is that of the last proof; for a repository that has none, it counts as overdue since its first version.
+// `age` is the time since the last proof. A repository without one counts as overdue from its first version on.
 const candidates = `
   tracked AS (
     SELECT repo_full_name AS name, lower(repo_full_name) AS key, updated_at, checked_at
@@ -81,7 +84,7 @@ const candidates = `
           CASE WHEN changes > 0 THEN interval '${REST_HOURS} hours' ELSE interval '${REST_UNCHANGED_DAYS} days' END
         WHEN 'failed' THEN interval '${REST_HOURS} hours'
         ELSE interval '${REST_HOURS} hours' * 2 ^ least(greatest(tries - 1, 0), ${MAX_DOUBLINGS}) END
-      -- An archive that was moved away is not looked for again until a run finds its repository good.
+      -- A missing archive is not looked for again until a run finds its repository good.
       AND NOT (is_missing AND coalesce(checked_at, updated_at) < last_at)
     )
   )`;
@@ -89,7 +92,7 @@ const candidates = `
 const order = `is_overdue DESC,
   extract(epoch FROM age) * CASE WHEN is_overdue THEN 1 ELSE 1 + ln(1 + changes) END DESC, key`;
 
-// Of two workers that choose the same at once, one gets no row, and asks again.
+// If two workers choose the same repository at once, one of them claims nothing and tries again.
 const claim: Statement = {
   name: 'claim_drill',
   text: `WITH ${candidates}, chosen AS (
@@ -119,22 +122,22 @@ const claim: Statement = {
 
 interface ClaimedRow {
   repository: string;
-  /** JSON, like the next. */
+  /** JSON, like `stored`. */
   storages: string;
   stored: string;
   failed_in: string | null;
   claimed: number;
 }
 
-/** How often another worker may be quicker to claim what was chosen. */
+/** How many times in a row another worker may be quicker to claim the chosen repository. */
 const MAX_CHOICES = 20;
 
 /** How long a claim holds without being renewed. */
 const DRILL_CLAIM_MS = 3 * 60_000;
 
 /**
- * Claims the repository that is to be drilled next: the one whose proof is oldest, weighted by the versions that were
- * made since. Null if none is due that no other worker drills.
+ * Claims the repository to drill next: the one with the oldest proof, weighted by the versions made since. Null if none
+ * is due, except those that other workers are drilling.
  */
 export async function claimDrill(
   db: Database,
@@ -159,7 +162,7 @@ const renew: Statement = {
     WHERE repository_name = lower($1) AND holder = $2 RETURNING 1 AS held`,
 };
 
-/** Renews a claim; false if another worker has it by now. */
+/** Renews a claim; false if another worker holds it by now. */
 export async function renewDrillClaim(
   db: Database,
   holder: string,
@@ -173,7 +176,7 @@ const release: Statement = {
   text: 'DELETE FROM restore_drill_claims WHERE repository_name = lower($1) AND holder = $2',
 };
 
-/** Gives a claim back. */
+/** Releases a claim. */
 export async function releaseDrillClaim(
   db: Database,
   holder: string,

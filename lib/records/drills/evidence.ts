@@ -3,21 +3,21 @@ import { iso, jsonArray, jsonObject } from '../page.ts';
 import { newestResults } from '../repos.ts';
 import { hasHappened } from './newest-drill.ts';
 
-/** A time span: from, and before. ISO 8601. */
+/** The time from `from` (inclusive) to `to` (exclusive), in ISO 8601. */
 export interface EvidencePeriod {
   from: string;
   to: string;
-  /** When the evidence is made: what was recorded with a clock ahead of that proves nothing. */
+  /** When the evidence is made. A drill recorded with a clock ahead of this time proves nothing. */
   now: string;
 }
 
-/** What the drills of a period come to. */
+/** The totals of the drills of a period. */
 export interface EvidenceFacts {
   drills: number;
   proven: number;
   failed: number;
   incomplete: number;
-  /** Repositories that are backed up, and those of them that were proven in the period. */
+  /** Repositories that are backed up, and how many of them were proven in the period. */
   repositories: number;
   proven_repositories: number;
 }
@@ -39,7 +39,7 @@ const facts: Statement = {
       FROM drill`)} AS item`,
 };
 
-/** Reads what the drills of a period come to. */
+/** Reads the totals of the drills of a period. */
 export async function readEvidenceFacts(
   db: Database,
   { from, to, now }: EvidencePeriod,
@@ -48,14 +48,14 @@ export async function readEvidenceFacts(
   return JSON.parse(row?.item ?? '{}');
 }
 
-/** A drill for an auditor. */
+/** A drill as an auditor sees it. */
 export interface EvidenceDrill {
   id: number;
   repository: string;
   version: number | null;
   storage: string;
   started_at: string;
-  /** Whether that is later than the evidence was made. */
+  /** Whether `started_at` is later than the time at which the evidence is made. */
   is_ahead: boolean;
   duration_ms: number;
   bytes: number;
@@ -77,7 +77,7 @@ const drills: Statement = {
     ORDER BY drill.started_at, drill.id LIMIT $5::int`)} AS items`,
 };
 
-/** The drills of a period after one of them, the oldest first. */
+/** The drills of a period that follow the drill `after`, oldest first. */
 export async function readEvidenceDrills(
   db: Database,
   { from, to, now }: EvidencePeriod,
@@ -89,7 +89,10 @@ export async function readEvidenceDrills(
   return JSON.parse(row?.items ?? '[]');
 }
 
-/** A repository that is backed up, its last proof in a period, and the last drill there that failed since. */
+/**
+ * A repository that is backed up, with its last proof in a period and the last drill that failed after it in the
+ * period.
+ */
 export interface EvidenceRepository {
   name: string;
   proven_at: string | null;
@@ -127,7 +130,7 @@ const repositories: Statement = {
       ORDER BY name COLLATE "C"`)} AS items`,
 };
 
-/** The repositories that are backed up, in the order of their names after one, each with its last proof in a period and what failed since. */
+/** Up to `limit` repositories that are backed up, sorted by name, from the one that follows `after`. */
 export async function readEvidenceRepositories(
   db: Database,
   { from, to, now }: EvidencePeriod,

@@ -40,8 +40,8 @@ const spanOfPeriod: Statement = {
 };
 
 /**
- * The rows from the first drill of a period to the last, with one row on either side: a row whose time was altered, so
- * that it is no longer of the period, stands there. `after` is the row before them. Null if there is none.
+ * The rows from the first drill of a period to the last, and one row on either side: a row whose time was altered to
+ * fall outside the period would be there. `after` is the row before all of these. Null if the period has no drill.
  */
 export async function readLedgerSpan(
   db: Database,
@@ -57,7 +57,7 @@ export async function readLedgerSpan(
   return { after: id === null || sha256 === null ? null : { id, sha256 }, to: BigInt(last) };
 }
 
-/** The rows of the ledger from an id on, in their order. */
+/** Up to `limit` rows of the ledger, in order, starting at the id `from`. */
 export function readLedger(db: Database, from: bigint, limit: number): Promise<LedgerText[]> {
   return db.query<LedgerText>(page, [String(from), limit]);
 }

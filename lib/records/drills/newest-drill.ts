@@ -1,11 +1,11 @@
 /**
- * SQL for whether a row `drill` counts at the time `now`. One from further ahead was recorded with a wrong clock, and
- * would prove its repository forever.
+ * SQL for whether a row `drill` counts at the time `now`. A drill that is further ahead was recorded with a wrong
+ * clock, and would prove its repository forever.
  */
 export const hasHappened = (now: string, drill = 'drill') =>
   `${drill}.started_at <= ${now} + interval '5 minutes'`;
 
-/** SQL for columns of the newest drill of a row `repository` that meets a condition on `drill`, by an index. */
+/** SQL for columns of the newest drill of a row `repository` that meets a condition on `drill`. Uses an index. */
 const newestDrill = (columns: string, condition: string, now: string) => `
   SELECT ${columns} FROM restore_drills AS drill
   WHERE lower(drill.repository_name) = lower(repository.repo_full_name) AND ${condition}
@@ -20,10 +20,10 @@ export const lastProof = (columns: string, now: string) =>
   newestDrill(columns, "drill.outcome = 'proven'", now);
 
 /**
- * SQL for the failed drills that still count: of each repository at most one, with its name in lower case as `key`.
- * The failure that was recorded last counts until a later drill proves the repository; an incomplete one changes
- * nothing. Proofs from a clock that is ahead do not end it, nor does one that was recorded before the failure but
- * has a later time. Reads every failed drill, of which there are few.
+ * SQL for the failed drills that still count, at most one per repository, with its name in lower case as `key`. The
+ * failure that was recorded last counts until a later drill proves the repository; an incomplete drill changes nothing.
+ * The failure does not end with a proof from a clock that is ahead, nor with one that was recorded before it but has a
+ * later time. Reads every failed drill; there are few.
  */
 export const standingFailures = (now: string) => `
   SELECT tried.key, failure.* FROM (
@@ -39,7 +39,10 @@ export const standingFailures = (now: string) => `
     ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
   ) IS NULL`;
 
-/** SQL for columns of the drill by which a row `repository` stands: the failed one that still counts, else the last one. */
+/**
+ * SQL for columns of the drill that decides the state of a row `repository`: the failed one that still counts, else the
+ * last one.
+ */
 export const standingDrill = (columns: string, now: string) => `
   SELECT ${columns} FROM restore_drills AS drill WHERE drill.id = coalesce(
     (SELECT failure.id FROM (${standingFailures(now)}) AS failure

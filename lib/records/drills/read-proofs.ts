@@ -12,18 +12,18 @@ const proofs: Statement = {
       FROM (${proofCounts('proof_states')}) AS counts`)} AS item`,
 };
 
-/** How a tracked repository stands with restore drills. */
+/** A tracked repository and its proof state. */
 export interface NeededProof {
   full_name: string;
   state: 'proven' | 'overdue' | 'never' | 'failing';
   /** When and from where it was last proven; null if never. ISO 8601. */
   proven_at: string | null;
   storage: string | null;
-  /** When the drill failed that still counts; null unless it is failing. */
+  /** When the failed drill that still counts started; null unless `state` is `failing`. */
   failed_at: string | null;
 }
 
-/** How many tracked repositories a restore drill has proven, at a time, and those that need a proof most. */
+/** How many tracked repositories restore drills have proven as of some time, and those that need a proof most. */
 export interface Proofs {
   proven: number;
   overdue: number;
@@ -34,7 +34,7 @@ export interface Proofs {
   most_needed: NeededProof[];
 }
 
-/** Reads how the tracked repositories stand with restore drills. Waits for `timeoutMs` at most. */
+/** Reads the proof states of the tracked repositories. Waits for at most `timeoutMs`. */
 export async function readProofs(db: Database, now: string, timeoutMs: number): Promise<Proofs> {
   const [row] = await db.query<{ item: string }>(proofs, [now], { timeoutMs });
   if (!row) throw new Error(`${proofs.name} returned no row`);

@@ -1,7 +1,8 @@
 import type { Database, Statement } from '../../database/database.ts';
 import type { NewDrill } from './new-drill.ts';
 
-// Triggers link the row to the one before it. A failed drill is logged with it, so that neither is there alone.
+// Triggers link the row to the one before it. A failed drill is logged in the same statement, so that the row and the
+// log line exist together.
 const insert: Statement = {
   name: 'record_drill',
   text: `WITH drill AS (
@@ -14,7 +15,7 @@ const insert: Statement = {
     FROM drill WHERE outcome = 'failed'`,
 };
 
-/** Adds a drill to the ledger, and a failed one to the log, as a line of a run if it followed one. Idempotent. */
+/** Adds a drill to the ledger. A failed one is also logged, in the run that it followed, if any. Idempotent. */
 export async function recordDrill(
   db: Database,
   drill: NewDrill,
@@ -41,14 +42,14 @@ const recorded: Statement = {
     ORDER BY repo_full_name = $1 DESC LIMIT 1`,
 };
 
-/** What the database knows of a version. */
+/** What the database knows about a version. */
 export interface RecordedVersion {
   manifestSha256: string;
   /** Empty if it was not recorded. */
   refsSha256: string;
 }
 
-/** What is recorded of a version that can be restored; null if nothing is. */
+/** What is recorded about a version that can be restored; null if there is nothing. */
 export async function readRecordedVersion(
   db: Database,
   repository: string,

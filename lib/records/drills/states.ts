@@ -2,14 +2,14 @@ import { cutTextSql } from '../../text/cut-text.ts';
 import { iso } from '../page.ts';
 import { lastProof, standingDrill, standingFailures } from './newest-drill.ts';
 
-/** In how many days each repository should be proven. */
+/** The number of days within which each repository should be proven. */
 export const PROOF_DAYS = 30;
 
 const MAX_REASON_LENGTH = 1_000;
 
 /**
- * SQL for the columns of a row `repository` that say when it was last proven restorable, and by which drill it stands,
- * as of `now`.
+ * SQL for the columns of a row `repository` with its last proof, and with the drill that decides its state, as of
+ * `now`.
  */
 export const proofColumns = (now: string) => `
   (SELECT row_to_json(proof) FROM (${lastProof(
@@ -22,13 +22,13 @@ export const proofColumns = (now: string) => `
     now,
   )}) AS last) AS last_drill`;
 
-/** Repositories that are listed, those that need a proof most. */
+/** How many of the repositories that need a proof most are listed. */
 export const MAX_MOST_NEEDED = 10;
 
 /**
- * SQL for how each repository of a CTE stands at the time `now`: when and from where it was last proven, and when the
- * drill failed that still counts. Drills of later than `until` do not count. `failures` are those that stand, for a
- * statement that has read them already.
+ * SQL for the proof state of each repository of a CTE at the time `now`: when and from where it was last proven, and
+ * when the failed drill that still counts started. Drills after `until` do not count. `failures` are the failed drills
+ * that still count, for a statement that has already read them.
  */
 export const proofStates = (
   source: string,
@@ -52,7 +52,10 @@ export const proofCounts = (states: string) => `
     .join(', ')}, ${iso('min(proven_at)')} AS oldest_at
   FROM ${states}`;
 
-/** SQL for those of `proofStates` that need a proof most, as JSON: the failed first, the never proven, the oldest proof. */
+/**
+ * SQL for the rows of `proofStates` that need a proof most, as JSON: failed first, then never proven, then the oldest
+ * proofs.
+ */
 export const mostNeededProofs = (states: string, limit: number) => `
   (SELECT coalesce(json_agg(item), '[]') FROM (
     SELECT repo_full_name AS full_name, state, ${iso('proven_at')} AS proven_at, storage,

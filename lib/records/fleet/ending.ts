@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { jobLease, type Member } from './members.ts';
 
-/** Failures that a report reads at most. */
+/** Maximum number of failures in a report. */
 const MAX_FAILURES = 1_000;
 
 /** A repository that no member could back up. */
@@ -27,7 +27,7 @@ const takeLeft: Statement = {
       git_host_url AS "gitHostUrl", tries`,
 };
 
-/** Gives the member that holds the end of a run all jobs that are left. */
+/** Gives all jobs that are left to the member that holds the run's end job. */
 export function takeLeftJobs(
   db: Database,
   { runId, id }: Pick<Member, 'runId' | 'id'>,
@@ -50,13 +50,13 @@ const failedRequests: Statement = {
     ORDER BY id`,
 };
 
-/** Ids of the requests claimed by a run whose repository failed or is unknown. */
+/** Ids of the requests that a run claimed and whose repository failed or is unknown. */
 export async function listFailedRequests(db: Database, runId: number): Promise<number[]> {
   const rows = await db.query<{ id: number }>(failedRequests, [runId]);
   return rows.map(({ id }) => id);
 }
 
-/** The figures of a run, of all its members. */
+/** The figures of a run, over all its members. */
 export interface SharedRunFigures {
   status: string;
   errorMessage: string;
@@ -86,7 +86,7 @@ const figures: Statement = {
     FROM backup_runs WHERE id = $1::int`,
 };
 
-/** Reads the figures of a run; null if its row is gone. */
+/** Reads the figures of a run; null if its row no longer exists. */
 export async function readSharedFigures(
   db: Database,
   runId: number,
@@ -103,7 +103,7 @@ const ofRun = [
   clear('run_jobs', 'run_jobs WHERE run_id = $1::int'),
   clear('run_members', 'run_members WHERE run_id = $1::int'),
 ];
-// Numbers of runs begin again in a database that was emptied.
+// Run ids start over in a database that was emptied.
 const began = '(SELECT started_at FROM backup_runs WHERE id = $1::int)';
 const ofOthers = [
   clear('other_run_jobs', `run_jobs WHERE run_id <> $1::int OR created_at < ${began}`),
@@ -115,7 +115,10 @@ export async function clearSharedRun(db: Database, runId: number): Promise<void>
   for (const statement of ofRun) await db.query(statement, [runId]);
 }
 
-/** Deletes those of all runs but the active one, which has just begun: what runs left whose workers were all killed. */
+/**
+ * Deletes the jobs and members of every run but the active one, which has just begun: leftovers of runs whose workers
+ * were all killed.
+ */
 export async function clearOtherRuns(db: Database, active: number): Promise<void> {
   for (const statement of ofOthers) await db.query(statement, [active]);
 }

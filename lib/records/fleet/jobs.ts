@@ -1,17 +1,17 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { isActive, isLive, jobLease, type Member } from './members.ts';
 
-/** A job that was claimed so often, by members that died each time, is given up. */
+/** A job is given up once it was claimed this often, by members that died each time. */
 export const MAX_CLAIMS = 3;
 
-/** How long a job waits for the machine that has its mirror, in database time. */
+/** How long a job is reserved for the machine that has its mirror, in database time. */
 const PREFERENCE = `interval '1 minute'`;
 const JOBS_AT_ONCE = 1_000;
 
-/** A job as it is published. */
+/** A job to publish. */
 export interface NewRunJob {
   kind: 'repository' | 'left_out' | 'end';
-  /** Empty for the end. */
+  /** Empty for the end job. */
   repository: string;
   position: number;
   expectedMs: number | null;
@@ -23,7 +23,7 @@ export interface NewRunJob {
   isOwn: boolean;
 }
 
-// Repeated, it adds what is missing. The machine whose mirror was used last is asked for once, here.
+// When repeated, it adds what is missing. The machine that last used the mirror is looked up only here.
 const publish: Statement = {
   name: 'publish_run_jobs',
   text: `INSERT INTO run_jobs (run_id, kind, repository, position, expected_ms, facts, host,
@@ -39,7 +39,7 @@ const publish: Statement = {
     ON CONFLICT (run_id, kind, repository) DO NOTHING`,
 };
 
-/** Publishes the jobs of a run; the end is the last one. May be repeated. */
+/** Publishes the jobs of a run; the end job comes last. Safe to repeat. */
 export async function publishJobs(
   db: Database,
   { runId, id }: Pick<Member, 'runId' | 'id'>,
@@ -68,7 +68,7 @@ export interface RunCounts {
   failed: number;
 }
 
-/** SQL for them. */
+/** SQL for the columns of RunCounts. */
 const counts = `coalesce(
       (SELECT coalesce(successful, 0) + coalesce(failed, 0) + coalesce(skipped, 0)
         FROM backup_runs WHERE id = $1::int), 0) AS done,
@@ -84,20 +84,20 @@ export interface ClaimedRunJob extends RunCounts {
   facts: string;
 }
 
-/** SQL: whether member `$2` with the git host `$5` can do the row of run_jobs. */
+/** SQL: whether member `$2` with the git host `$5` can do a row of run_jobs. */
 const isAble = `(only_member IS NULL OR only_member = $2)
         AND (git_host_url IS NULL OR git_host_url = $5)`;
 const isFree = `run_id = $1::int AND state = 'open' AND lease_until <= now()`;
 const hasRoom = `(host IS NULL OR host <> ALL ($4::text[])) AND tries < ${MAX_CLAIMS}`;
 
-/** SQL: the run is active and listed to its end, and the member counts as living. */
+/** SQL: the run is active and completely listed, and the member counts as alive. */
 const mayClaim = `EXISTS (SELECT FROM backup_runs WHERE id = $1::int AND ${isActive})
         AND EXISTS (SELECT FROM run_jobs WHERE run_id = $1::int AND kind = 'end')
         AND EXISTS (SELECT FROM live WHERE live.id = $2)`;
 
-// What prefers this machine first, then what prefers none, or one that is gone or was waited for; of each the
-// longest. Rows that another claim has locked are passed over. The end waits for all that is held or that a living
-// member can do.
+// Prefers jobs reserved for this machine, then those reserved for none, or for one that is no longer alive or was
+// waited for long enough; among each, the longest. Rows that another claim has locked are skipped. The end job waits
+// for every job that is held or that a living member can do.
 const claim: Statement = {
   name: 'claim_run_job',
   text: `WITH live AS MATERIALIZED (
@@ -133,7 +133,7 @@ const claim: Statement = {
     RETURNING id::text, kind, repository, facts::text, ${counts}`,
 };
 
-/** Claims the next job for a member, none whose host is among `fullHosts`; null if there is none now. */
+/** Claims the next job for a member, except those whose host is among `fullHosts`; null if there is none now. */
 export async function claimRunJob(
   db: Database,
   { runId, id, machine, gitHostUrl }: Member,
@@ -144,7 +144,7 @@ export async function claimRunJob(
   return claimed ?? null;
 }
 
-/** What a member without a job should know. */
+/** What a member without a job needs to know. */
 export interface SharedRunState extends RunCounts {
   isActive: boolean;
   /** Whether all jobs are published. */
@@ -192,8 +192,8 @@ const starterGone: Statement = {
 };
 
 /**
- * Whether a run will never be listed, because the member that does so is gone. The caller has the lock of `machine`,
- * so that every other member there is dead.
+ * Whether a run will never be listed, because the member that lists it is dead. The caller holds the lock of `machine`,
+ * so every other member there is dead.
  */
 export async function isStarterGone(
   db: Database,
@@ -218,7 +218,7 @@ export interface ListedJob {
   kind: 'repository' | 'left_out';
 }
 
-/** The repositories of a run, with those that it leaves out. */
+/** The repositories of a run, including those that it leaves out. */
 export function listRunJobs(db: Database, runId: number): Promise<ListedJob[]> {
   return db.query<ListedJob>(listed, [runId]);
 }
@@ -231,7 +231,7 @@ const addFound: Statement = {
     ON CONFLICT (run_id, kind, repository) DO NOTHING`,
 };
 
-/** Adds a job that the member holds at once, for a repository whose result is known already. May be repeated. */
+/** Adds a job, held by the member from the start, for a repository whose result is already known. Safe to repeat. */
 export async function addHeldJob(
   db: Database,
   { runId, id }: Pick<Member, 'runId' | 'id'>,

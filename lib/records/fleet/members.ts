@@ -5,7 +5,7 @@ import { exactStart, RUN_LEASE_MS, type StartedRun } from '../recording/runs.ts'
 /** How long a member holds its jobs after its last sign of life, in database time. */
 export const JOB_LEASE_MS = RUN_LEASE_MS;
 
-/** SQL for that time. */
+/** SQL for JOB_LEASE_MS. */
 export const jobLease = `interval '${JOB_LEASE_MS} ms'`;
 /** SQL: whether a row of run_members is alive. */
 export const isLive = `seen_at > now() - ${jobLease}`;
@@ -14,7 +14,7 @@ export const isActive = `status = 'running' AND exclusive_key = 'worker'`;
 
 /** The active run of our workers. */
 export interface FoundRun extends StartedRun {
-  /** Null if it is the run of one worker alone. */
+  /** Null if the run belongs to one worker alone. */
   token: string | null;
 }
 
@@ -38,14 +38,14 @@ export interface Member {
   /** The id of its machine. */
   machine: string;
   hostName: string;
-  /** The git host that it is configured for. */
+  /** The git host that the worker is configured for. */
   gitHostUrl: string;
   /** Whether it lists the repositories. */
   isStarter: boolean;
 }
 
-// Another member of this machine is dead, as its lock is ours: what it held is free at once. An entry that is
-// repeated finds its own row.
+// We hold the lock of this machine, so any other member of it is dead: its jobs are free at once. A repeated entry
+// finds its own row.
 const enter: Statement = {
   name: 'enter_shared_run',
   text: `WITH dead AS (
@@ -62,24 +62,24 @@ const enter: Statement = {
     RETURNING id`,
 };
 
-/** Makes a worker a member of a run; false if the run has ended. The caller has the lock of its machine. */
+/** Makes a worker a member of a run; false if the run has ended. The caller holds the lock of its machine. */
 export async function enterRun(db: Database, member: Member): Promise<boolean> {
   const { runId, id, machine, hostName, gitHostUrl, isStarter } = member;
   const values = [runId, id, machine, hostName, gitHostUrl, isStarter];
   return (await db.query(enter, values)).length > 0;
 }
 
-// What all members are at: of each its first repositories. Bytes of those that are gone still count.
-const merged = `told AS (
+// What all members are doing: the first repositories of each. Bytes of members that have left still count.
+const merged = `reported AS (
       SELECT $2::text AS id, $3::jsonb AS progress, true AS is_live
       UNION ALL
       SELECT id, progress, ${isLive} FROM run_members
       WHERE run_id = $1::int AND id <> $2 AND progress IS NOT NULL
     ), merged AS (
       SELECT jsonb_build_object(
-        'bytes', (SELECT coalesce(sum((progress ->> 'bytes')::bigint), 0) FROM told),
+        'bytes', (SELECT coalesce(sum((progress ->> 'bytes')::bigint), 0) FROM reported),
         'active', (SELECT coalesce(jsonb_agg(item ORDER BY place, id), '[]') FROM (
-          SELECT item, place, id FROM told
+          SELECT item, place, id FROM reported
           CROSS JOIN LATERAL jsonb_array_elements(progress -> 'active')
             WITH ORDINALITY AS active (item, place)
           WHERE is_live ORDER BY place, id LIMIT ${MAX_ACTIVE}
@@ -105,8 +105,8 @@ const beat: Statement = {
 };
 
 /**
- * A sign of life of a member: of the run, and of the jobs (by their ids) that it holds. Returns how many of them are
- * still its own; null if the run has ended, or if the member counts as gone.
+ * Records that a member is alive, which renews the run and the jobs (by their ids) that it holds. Returns how many of
+ * them are still its own; null if the run has ended, or if the member counts as dead.
  */
 export async function beatMember(
   db: Database,
@@ -128,7 +128,7 @@ const show: Statement = {
     WHERE id = $1::int AND ${isActive} AND EXISTS (SELECT FROM me)`,
 };
 
-/** Stores what a member is at, and in the run's row what all of them are at. */
+/** Stores what a member is doing, and in the run's row what all members are doing. */
 export async function showMember(
   db: Database,
   { runId, id }: Pick<Member, 'runId' | 'id'>,
@@ -152,13 +152,13 @@ const others: Statement = {
   text: `SELECT count(*)::int AS others FROM run_members WHERE run_id = $1::int AND ${isLive}`,
 };
 
-/** Gives a member's jobs back and lets it go. Returns how many members are left. */
+/** Gives a member's jobs back and ends its membership. Returns how many members are left. */
 export async function leaveRun(
   db: Database,
   { runId, id }: Pick<Member, 'runId' | 'id'>,
 ): Promise<number> {
   await db.query(leave, [runId, id]);
-  // Afterwards: of two that leave at once, the later one must see that it is the last.
+  // In a second statement: of two members that leave at once, the later one must see that it is the last.
   const [row] = await db.query<{ others: number }>(others, [runId]);
   return row?.others ?? 0;
 }

@@ -2,8 +2,8 @@ import type { Database, Statement } from '../../database/database.ts';
 import type { NewResult } from '../recording/results.ts';
 import { isActive, type Member } from './members.ts';
 
-// A job is done by the member that holds it, once: with the job, its result and the run's counters become visible
-// together. A repeated statement finds the job done by the same member.
+// The member that holds a job completes it, once. The job, its result and the run's counters become visible together. A
+// repeated statement finds that the same member has completed the job.
 const done = `job AS (
       UPDATE run_jobs SET state = 'done', lease_until = '-infinity'
       WHERE run_id = $1::int AND repository = $2 AND kind IN ('repository', 'found')
@@ -15,7 +15,7 @@ const isOurs = `((EXISTS (SELECT FROM run) AND EXISTS (SELECT FROM job)) OR EXIS
         AND kind IN ('repository', 'found') AND state = 'done' AND claimed_by = $3
     ))::int AS ours`;
 
-/** A result of a job; the run counts it itself. */
+/** The result of a job. The statement itself updates the run's counters. */
 export type JobResult = Omit<NewResult, 'runId' | 'counters' | 'position' | 'machine'>;
 
 const insertResult: Statement = {
@@ -57,8 +57,8 @@ const insertResult: Statement = {
 };
 
 /**
- * Stores the result of a job that a member holds, with its archive, and counts it. Safe to repeat. Returns false,
- * and stores nothing, if another member has the job by now; false as well if the run has ended.
+ * Stores the result of a job that a member holds, with its archive, and counts it. Safe to repeat. Returns false and
+ * stores nothing if another member holds the job by now; also returns false if the run has ended.
  */
 export async function recordJobResult(
   db: Database,

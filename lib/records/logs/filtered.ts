@@ -8,7 +8,7 @@ import { foundByWords, wordsBudget } from './words.ts';
 
 const MAX_MESSAGE_LENGTH = 4_000;
 
-/** Logs of a selection that pages reach and that are counted. Older ones are reached with `beforeId`. */
+/** How many logs of a selection are counted and reached by pages. Older ones are reached with `beforeId`. */
 export const MAX_LOGS_COUNTED = 10_000;
 
 const boundedLogColumns = logColumnsWith(cutTextSql('message', MAX_MESSAGE_LENGTH));
@@ -57,10 +57,10 @@ export async function listFilteredLogs(
     words === null
       ? { ctes: '', most: MAX_LOGS_COUNTED, newest: logs.newest, isCut: 'false' }
       : foundByWords(logs, words, budget, values);
-  // No row is read for a page behind the last.
+  // A page past the end reads no rows.
   const limit = `least($1::bigint, greatest(${most} - $2::bigint, 0))`;
-  // Without a name, so that it is planned for its values each time: the best index depends on how many logs
-  // there are of a level or in a span of time.
+  // Unnamed, so that it is planned for its values each time: the best index depends on how many logs there are of a
+  // level or in a span of time.
   const statement = {
     text: `${ctes}
       SELECT ${jsonArray(`

@@ -16,7 +16,7 @@ export interface LogFilter {
   runId?: number | undefined;
 }
 
-/** From this offset on a page is located with the summary table instead of OFFSET alone. */
+/** From this offset on, a page is located with the summary table instead of with OFFSET alone. */
 const DEEP_OFFSET = 1_000;
 
 /** The columns of an ExecutionLog in order, with custom SQL for the message. */

@@ -42,7 +42,7 @@ export interface SelectedLogs {
   newest(most: string): string;
   /** SQL for whether there is any filter, so that few logs may match. */
   isNarrow: 'true' | 'false';
-  /** SQL for the same as a condition in text, as the search functions take one. */
+  /** SQL for the selection as a condition in text, which the search functions take. */
   condition: string;
   /** SQL that is false if there is no log with the id `beforeId`. */
   anchored: string;
@@ -88,7 +88,7 @@ export function toSql(selection: LogSelection, values: SqlValue[]): SelectedLogs
         ? newestOfEachLevel(`lower(${repository})`, moments, most)
         : `SELECT * FROM execution_logs AS log WHERE ${conditions.join(' AND ')}
            ${newestFirst} LIMIT ${most}`,
-    // In a form that no index fits: the search reads the rows that its own index finds.
+    // Written so that no index fits: the search reads only the rows that its own index finds.
     condition: `concat_ws(' AND ', 'true'${[
       repository && format(`${nameOf('')} = %L`, `lower(${repository})`),
       run && format('run_id = %L::bigint', `${run}::text`),

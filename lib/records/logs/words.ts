@@ -1,13 +1,13 @@
 import type { SqlValue } from '../../database/database.ts';
 import { newestFirst, type SelectedLogs, type Words } from './selection.ts';
 
-/** Logs with the words that are found, the newest. */
+/** Maximum number of logs found by words; the newest ones. */
 export const MAX_LOGS_FOUND = 1_000;
 
-/** The newest logs of a selection that are read one by one; if it has no more, the index is not searched. */
+/** How many of the newest logs of a selection are read one by one. If it has no more, the index is not searched. */
 const MAX_LOGS_READ = 5_000;
 
-/** The time of a search, in milliseconds from its start. */
+/** The time limits of a search, in milliseconds from its start. */
 export interface WordsBudget {
   /** Until when the full-text index is searched. */
   searchMs: number;
@@ -15,7 +15,7 @@ export interface WordsBudget {
   readMs: number;
 }
 
-/** The time that a search takes at most. */
+/** The default time limits of a search. */
 export const wordsBudget: WordsBudget = { searchMs: 300, readMs: 600 };
 
 /** The text of a log, as in the index execution_logs_document. */
@@ -25,10 +25,10 @@ const until = (milliseconds: string) =>
   `statement_timestamp() + ${milliseconds}::float8 * interval '1 ms'`;
 
 /**
- * SQL for the logs of a selection that contain words: the CTEs, the most logs that can be found, the newest of
- * them, and whether time ran out. A small selection, as of one run, is read; otherwise the index is searched,
- * which finds rare words anywhere. Common words may be in more logs than can be searched: then those in the
- * newest logs of the selection are found at least. Appends its values to `values`.
+ * SQL for the logs of a selection that contain words: the CTEs, the maximum number of logs found, the newest of them,
+ * and whether time ran out. A small selection, such as a run, is read; otherwise the index is searched, which finds
+ * rare words anywhere. Common words may be in more logs than can be searched; at least those in the newest logs of the
+ * selection are found then. Appends its values to `values`.
  */
 export function foundByWords(
   logs: SelectedLogs,
@@ -57,7 +57,7 @@ export function foundByWords(
       FROM asked CROSS JOIN LATERAL (${logs.newest(String(MAX_LOGS_READ))}) AS log
       WHERE numnode(asked.query) > 0 AND (asked.is_small OR (SELECT is_cut FROM searched))
     ), matching AS MATERIALIZED (
-      -- The inner limit makes the planner look each log up by its id.
+      -- The inner limit makes the planner look up each log by its id.
       SELECT log.* FROM (
         SELECT unnest(ids) AS id FROM searched UNION SELECT id FROM read WHERE matches
       ) AS found CROSS JOIN LATERAL (

@@ -1,15 +1,15 @@
 import type { Database, Statement } from '../../database/database.ts';
 
-/** How many incidents of a rule are open, and what they concern. */
+/** How many incidents of a rule are open, and how many repositories they affect. */
 export interface IncidentMetrics {
   rule: string;
   acknowledged: number;
   unacknowledged: number;
-  /** Repositories that are in them still; one in two incidents counts twice. */
+  /** Repositories that are still affected; one that is in two incidents counts twice. */
   repositories: number;
 }
 
-/** Ours are fewer; another program may write rules of its own. */
+/** We have fewer rules, but another program may add its own. */
 const MAX_RULES = 100;
 
 const incidentMetrics: Statement = {
@@ -24,7 +24,7 @@ const incidentMetrics: Statement = {
     GROUP BY rule ORDER BY rule LIMIT ${MAX_RULES}`,
 };
 
-/** Reads the open incidents by rule; rules without one are left out. Waits for `timeoutMs` at most. */
+/** Reads the open incidents by rule, without rules that have none. Waits for at most `timeoutMs`. */
 export function readIncidentMetrics(db: Database, timeoutMs: number): Promise<IncidentMetrics[]> {
   return db.query<IncidentMetrics>(incidentMetrics, [], { timeoutMs });
 }

@@ -14,11 +14,13 @@ import {
 } from '../repositories/repository-states.ts';
 import { seconds } from './seconds.ts';
 
-/** How the last drill of a repository ended. A failed one counts until a later one succeeds; `none`: there was none. */
+/**
+ * How the last drill of a repository ended. A failed one counts until a later one succeeds. `none`: there was no drill.
+ */
 export const lastDrillOutcomes = [...drillOutcomes, 'none'] as const;
 type LastDrillOutcome = (typeof lastDrillOutcomes)[number];
 
-/** The metrics of one repository. Times are seconds since 1970; null is what never happened. */
+/** The metrics of one repository. Times are seconds since 1970; null if it never happened. */
 interface RepositoryMetrics {
   name: string;
   state: RepositoryState;
@@ -39,7 +41,7 @@ export interface AllRepositoryMetrics {
   oldest_good_at: number | null;
   oldest_proof_at: number | null;
   fresh_seconds: number;
-  /** Null if there are more than asked for. */
+  /** Null if there are more than `max` repositories. */
   each: RepositoryMetrics[] | null;
 }
 
@@ -78,8 +80,8 @@ const repositoryMetrics: Statement = {
 };
 
 /**
- * Reads the metrics of repositories: of all together, and of each if there are at most `max`. Waits for
- * `timeoutMs` at most.
+ * Reads the metrics of repositories: of all together, and of each if there are at most `max`. Waits for at most
+ * `timeoutMs`.
  */
 export async function readRepositoryMetrics(
   db: Database,

@@ -5,9 +5,9 @@ import { runStatus } from '../runs/runs.ts';
 import { isStoppedRun, lastStartedRun } from '../runs/stopped-runs.ts';
 import { seconds } from './seconds.ts';
 
-/** The metrics of runs. Times are seconds since 1970; null is what never happened. */
+/** The metrics of runs. Times are seconds since 1970; null if it never happened. */
 export interface RunMetrics {
-  /** The last one that ended and was not stopped. */
+  /** The last run that ended and was not stopped. */
   last: {
     status: 'completed' | 'failed';
     started_at: number;
@@ -44,7 +44,7 @@ const metricsOfRuns: Statement = {
         (SELECT interval_ms / 1000 FROM usual) AS interval_seconds`)} AS item`,
 };
 
-/** Reads the metrics of runs. Waits for `timeoutMs` at most. */
+/** Reads the metrics of runs. Waits for at most `timeoutMs`. */
 export async function readMetricsOfRuns(
   db: Database,
   judging: Judging,

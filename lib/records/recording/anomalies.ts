@@ -8,7 +8,7 @@ export function anomaliesJson(anomalies: readonly NewAnomaly[]): string {
   );
 }
 
-/** SQL that stores anomalies of a version from `anomaliesJson`, each kind once. */
+/** SQL that stores the anomalies of a version from `anomaliesJson`, each kind once. */
 export const insertAnomalies = (at: {
   repository: string;
   run: string;
@@ -22,7 +22,7 @@ export const insertAnomalies = (at: {
     AS given (kind text, change_count int, before jsonb, after jsonb)
   ON CONFLICT DO NOTHING`;
 
-/** An anomaly of a version that is recorded already. */
+/** An anomaly of a version that is already recorded. */
 export interface AnomalyOfVersion {
   repository: string;
   version: number;
@@ -37,7 +37,7 @@ const insert: Statement = {
   }),
 };
 
-/** Records an anomaly, unless one of its kind is known of this version. `at` is ISO 8601; null is now. */
+/** Records an anomaly, unless the version already has one of its kind. `at` is ISO 8601; null means now. */
 export async function recordAnomaly(
   db: Database,
   runId: number,
@@ -51,12 +51,12 @@ export async function recordAnomaly(
 export interface MissedRepositories {
   /** Repositories with an archive that are no longer listed. */
   names: readonly string[];
-  /** How many with an archive are still listed. */
+  /** How many repositories with an archive are still listed. */
   listed: number;
 }
 
-// Those that were gone before do not count. Where nothing is listed, no results say so: it is told once, until a run lists
-// something again, which replaces the coverage.
+// Repositories that were already missing do not count. If nothing at all is listed, no results show that; it is
+// recorded once, until a run lists something again, which replaces the coverage.
 const insertMissing: Statement = {
   name: 'record_missing',
   text: `WITH newly AS (
@@ -71,16 +71,16 @@ const insertMissing: Statement = {
       jsonb_object_agg(name, 'listed') FILTER (WHERE place <= ${MAX_CHANGES}),
       least($4::timestamptz, now())
     FROM newly WHERE $3::int > 0 OR NOT EXISTS (
-      SELECT FROM anomalies AS told WHERE told.repo_full_name IS NULL AND told.kind = 'missing'
-        AND told.run_id > (SELECT coalesce(max(run_id), 0) FROM coverage)
+      SELECT FROM anomalies AS known WHERE known.repo_full_name IS NULL AND known.kind = 'missing'
+        AND known.run_id > (SELECT coalesce(max(run_id), 0) FROM coverage)
     )
     HAVING count(*) * 5 > $3::int + count(*)
     ON CONFLICT DO NOTHING`,
 };
 
 /**
- * Records that more than a fifth of all repositories are missing that were there in the run before; nothing if fewer
- * are. Comes before the results of the run. `at` is ISO 8601; null is now.
+ * Records that more than a fifth of all repositories of the run before are now missing; nothing if fewer are. Call it
+ * before the results of the run are recorded. `at` is ISO 8601; null means now.
  */
 export async function recordMissing(
   db: Database,

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
 
-/** The room for archives on a machine. */
+/** The disk space for archives on a machine. */
 export interface DiskRoom {
   /** The id in its DATA_DIR. */
   machine: string;
@@ -9,7 +9,7 @@ export interface DiskRoom {
   totalBytes: number;
 }
 
-// A row a day and machine, for as long as growth is computed from them.
+// One row per day and machine, kept for as long as growth is computed from it.
 const upsert: Statement = {
   name: 'record_archive_disk',
   text: `WITH old AS (
@@ -21,7 +21,9 @@ const upsert: Statement = {
       free_bytes = excluded.free_bytes, total_bytes = excluded.total_bytes`,
 };
 
-/** Records the room that a machine has now, in milliseconds since the epoch; the last of each day is kept. */
+/**
+ * Records the disk space of a machine at `now`, in milliseconds since the epoch. The last record of each day is kept.
+ */
 export async function recordDiskRoom(
   db: Database,
   { machine, hostName, freeBytes, totalBytes }: DiskRoom,

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import type { SeenRepository } from '../coverage/plans.ts';
 
-// A run that was delivered late does not replace what a later one saw. No time is one that has not come.
+// A run that was delivered late does not replace what a later one saw. Times in the future are capped.
 const replace: Statement = {
   name: 'record_coverage',
   text: `WITH given AS (
@@ -19,7 +19,7 @@ const replace: Statement = {
       plan = excluded.plan, reason = excluded.reason, facts = excluded.facts`,
 };
 
-/** Replaces what the last discovery saw. `at` is ISO 8601; null is now. */
+/** Replaces what the last discovery saw. `at` is ISO 8601; null means now. */
 export async function recordCoverage(
   db: Database,
   runId: number,

@@ -12,7 +12,7 @@ const durations: Statement = {
     ) AS last`,
 };
 
-/** How long the last completed backup of each repository took, in milliseconds. One that has none is missing. */
+/** How long the last completed backup of each repository took, in milliseconds. A repository without one is absent. */
 export async function readLastDurations(
   db: Database,
   names: readonly string[],

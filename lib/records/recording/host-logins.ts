@@ -1,11 +1,11 @@
 import type { Database, Statement } from '../../database/database.ts';
 
-/** What a run learnt of its login to a git host. */
+/** What a run learnt about its login to a git host. */
 export interface SeenLogin {
   gitHostUrl: string;
-  /** ISO 8601; null if it never does, or if that is unknown. */
+  /** ISO 8601; null if it never expires, or if that is unknown. */
   expiresAt: string | null;
-  /** Why the host refuses the login; null if it does not. */
+  /** Why the host refuses the login; null if it accepts it. */
   refused: string | null;
 }
 
@@ -14,12 +14,12 @@ const upsert: Statement = {
   text: `INSERT INTO host_logins AS known (git_host_url, seen_at, expires_at, refused_since, reason)
     VALUES ($1, $4::timestamptz, $2::timestamptz, CASE WHEN $3::text IS NOT NULL THEN $4::timestamptz END, coalesce($3, ''))
     ON CONFLICT (git_host_url) DO UPDATE SET seen_at = excluded.seen_at, reason = excluded.reason,
-      -- A host that refuses a token tells nothing of it.
+      -- A host that refuses a token says nothing about its expiry.
       expires_at = CASE WHEN $3::text IS NULL THEN excluded.expires_at ELSE known.expires_at END,
       refused_since = CASE WHEN $3::text IS NOT NULL THEN coalesce(known.refused_since, excluded.refused_since) END`,
 };
 
-/** Records what is known of a login. `now` is in milliseconds since the epoch. */
+/** Records what is known about a login. `now` is in milliseconds since the epoch. */
 export async function recordHostLogin(
   db: Database,
   { gitHostUrl, expiresAt, refused }: SeenLogin,

@@ -1,27 +1,27 @@
 import { cleanText } from '../../text/clean-text.ts';
 
-/** Active repositories that are written at a time. */
+/** Maximum number of active repositories that are written. */
 export const MAX_ACTIVE = 16;
 
 const MAX_NAME_LENGTH = 255;
 const MAX_PHASE_LENGTH = 100;
 
-/** What a run is at. Written as it is, and read by the service API. */
+/** What a run is doing. Stored in this form, and read by the service API. */
 export interface RunProgress {
-  /** Received so far, by the whole run. */
+  /** Received so far by the whole run. */
   bytes: number;
-  /** At most the first 16 are written. */
+  /** Only the first 16 are written. */
   active: readonly ActiveRepository[];
 }
 
 /** A repository that is being backed up. */
 export interface ActiveRepository {
   repository: string;
-  /** As git names it, such as `Receiving objects`. */
+  /** As named by git, such as `Receiving objects`. */
   phase: string;
-  /** Of the phase, 0 to 100; null if git does not say. */
+  /** Percentage of the phase, 0 to 100; null if git does not report it. */
   percent: number | null;
-  /** Received so far; null if git does not say. */
+  /** Received so far; null if git does not report it. */
   bytes: number | null;
 }
 

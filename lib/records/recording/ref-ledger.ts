@@ -1,28 +1,28 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { ledgerName } from './ref-names.ts';
 
-/** Refs that one statement writes. */
+/** Number of refs that one statement writes. */
 const REFS_AT_ONCE = 10_000;
 
-/** Milliseconds for a statement over all refs of a repository, of which there may be hundreds of thousands. */
+/** Time limit for a statement over all refs of a repository; there may be hundreds of thousands. */
 export const LEDGER_TIMEOUT_MS = 2 * 60_000;
 
-/** What a version changed in where refs point. */
+/** How a version changed where refs point. */
 export interface RefChanges {
   /**
-   * SHA-256 of the manifest of the version that they are relative to. Null: they are all refs of the version, and
-   * any other is gone.
+   * SHA-256 of the manifest of the version that the changes are relative to. Null: `refs` are all refs of the version,
+   * and any other ref was removed.
    */
   since: string | null;
-  /** Object ids by the names of refs; null for one that is gone. */
+  /** Object ids by ref name; null for a ref that was removed. */
   refs: ReadonlyMap<string, string | null>;
 }
 
-/** No name is above it: a ref's begins with `refs/`, or is HEAD. */
+/** Sorts after every ref name, which is HEAD or begins with `refs/`. */
 const LAST_NAME = '\u{10ffff}';
 
-// Closes the row of each given ref that points elsewhere now, and opens a new one. Of refs that are not given,
-// those with names above $5 up to $6 are gone. Done twice, it changes nothing.
+// Closes the row of each given ref that points elsewhere now, and opens a new one. Refs that are not given and have
+// names above $5 up to $6 were removed. Repeating it changes nothing.
 const changeRefs: Statement = {
   name: 'change_archive_refs',
   text: `WITH given AS (
@@ -53,8 +53,8 @@ const changeRefs: Statement = {
 };
 
 /**
- * Writes what a version changed, a bounded number of refs at a time. Idempotent, also after an interruption at
- * any point.
+ * Writes the changes of a version, a bounded number of refs at a time. Idempotent, even after an interruption at any
+ * point.
  */
 export async function changeLedger(
   db: Database,
@@ -79,7 +79,7 @@ export async function changeLedger(
   }
 }
 
-/** As the database orders them, so that each batch covers a range of names. */
+/** Sorts as the database does, so that each batch covers a range of names. */
 function sortByBytes(changes: { name: string }[]): void {
   const bytes = new Map(changes.map(({ name }) => [name, Buffer.from(name)]));
   const none = Buffer.alloc(0);

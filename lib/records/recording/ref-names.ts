@@ -5,8 +5,8 @@ const MAX_NAME_BYTES = 1_000;
 const KEPT_CHARACTERS = 200;
 
 /**
- * The name of a ref in the ledger: the ref's own. One of more than 1,000 bytes is cut and ends with its
- * SHA-256, so that no two become one; the version's manifest has it whole.
+ * The name of a ref in the ledger: the ref's own. A name of more than 1,000 bytes is cut and ends with its SHA-256, so
+ * that no two names become one; the version's manifest has it in full.
  */
 export function ledgerName(name: string): string {
   if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name;

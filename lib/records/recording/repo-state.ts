@@ -13,9 +13,9 @@ export interface RepoState {
   newestVersion?: number | null;
   /** How many versions are recorded that can be restored. */
   restorableVersions?: number;
-  /** By the versions that have anomalies: whether all of them are confirmed. Undefined if unknown. */
+  /** For each version with anomalies, whether all of them are confirmed. Undefined if unknown. */
   confirmed?: ReadonlyMap<number, boolean>;
-  /** Whether repositories were missing at once, and nobody has confirmed that. */
+  /** Whether an anomaly of missing repositories is unconfirmed. */
   hasMissing?: boolean;
 }
 
@@ -94,7 +94,7 @@ export interface TrackedRepository {
   repository: string;
   /** The file name of the archive. */
   archiveKey: string;
-  /** Whether somebody has forgotten it, so that nobody misses it at its source. */
+  /** Whether somebody has forgotten it, so that it is not reported as missing at its source. */
   isForgotten: boolean;
 }
 

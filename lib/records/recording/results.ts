@@ -18,11 +18,11 @@ export interface NewResult {
   archiveSizeBytes: number;
   durationMs: number;
   errorMessage: string;
-  /** What a good archive does not hold, such as LFS objects. Default: null, it holds all. */
+  /** What a good archive does not contain, such as LFS objects. Default: null, it contains everything. */
   incomplete?: string | null;
-  /** How often it was tried. Default: null, unknown. */
+  /** The number of attempts. Default: null, unknown. */
   tries?: number | null;
-  /** Of a failure: its kind, such as `login`. Default: null, unknown. */
+  /** The kind of a failure, such as `login`. Default: null, unknown. */
   fault?: string | null;
   /** The machine whose mirror was used. Default: null, unknown. */
   machine?: string | null;

@@ -73,13 +73,13 @@ const activeRun: Statement = {
     ORDER BY started_at DESC, id DESC LIMIT 1`,
 };
 
-/** What a new run has to know. */
+/** What is needed to start a run. */
 export interface RunStart {
   totalRepos: number;
   staleAfterMs: number;
-  /** A run whose worker is known to be gone; it counts as abandoned at once. */
+  /** A run whose worker is known to be dead; it counts as abandoned at once. */
   abandoned?: StartedRun | null;
-  /** Of a run that others may join. Default: null, they may not. */
+  /** The token of a run that others may join. Default: null, they may not. */
   fleetToken?: string | null;
 }
 
@@ -128,8 +128,8 @@ const beat: Statement = {
 };
 
 /**
- * Records a heartbeat, the counters of a run and, if given, what it is at. Returns false when the run is no
- * longer ours, because it was considered stale and closed.
+ * Records a heartbeat, the counters of a run and, if given, its progress. Returns false when the run is no longer ours,
+ * because it was considered stale and closed.
  */
 export async function beatRun(
   db: Database,
@@ -142,14 +142,14 @@ export async function beatRun(
   return (await db.query(beat, [id, successful, failed, skipped, at])).length > 0;
 }
 
-// Neither a heartbeat nor a change of the counters: it may arrive late.
+// Changes neither the heartbeat nor the counters, because it may arrive late.
 const progressing: Statement = {
   name: 'progress_of_run',
   text: `UPDATE backup_runs SET progress = $2::jsonb
     WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'`,
 };
 
-/** Stores what a run is at, if it is still ours. */
+/** Stores a run's progress, if the run is still ours. */
 export async function writeProgress(
   db: Database,
   id: number,

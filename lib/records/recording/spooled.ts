@@ -3,25 +3,26 @@ import type { NewLog } from './logs.ts';
 import type { NewResult } from './results.ts';
 import type { RunCounters, RunEnding, StartedRun } from './runs.ts';
 
-// What a run recorded while the database was away. Each statement may be repeated: the run is found by the spool's
-// id, its lines by their times and its results by their repositories, of which a run has one each. A clock that was
-// ahead meanwhile leaves no time that has not come, which would hide all that is recorded before then.
+// Delivers what a run recorded while the database was unreachable. Each statement may be repeated: the run is found by
+// the spool's id, its log lines by their times, and its results by repository, since a run has one for each. Times from
+// a clock that was ahead are capped at now: they would hide everything recorded until then.
 
 const happened = (parameter: string) => `least(${parameter}::timestamptz, now())`;
 
 const keyOf = (spoolId: string) => `spool:${spoolId}`;
 
-/** The run of a spool. */
+/** The run that a spool belongs to. */
 export interface SpooledRun {
   /** A UUID. */
   spoolId: string;
-  /** The row, if the run began in the database. */
+  /** Its row, if the run began in the database. */
   started: StartedRun | null;
   /** When it began, ISO 8601. */
   at: string;
 }
 
-// A run whose worker lost the database may have been failed meanwhile. Its key frees the place of the active run.
+// A run whose worker lost the database may have been marked as failed meanwhile. The spool's key makes room for another
+// active run.
 const adopt: Statement = {
   name: 'adopt_spooled_run',
   text: `WITH known AS (
@@ -51,7 +52,7 @@ export async function adoptSpooledRun(
   return run.id;
 }
 
-/** A log line with its time, ISO 8601, which no other line of its run has. */
+/** A log line with its time (ISO 8601), which is unique within its run. */
 export type SpooledLog = Omit<NewLog, 'runId'> & { at: string };
 
 const addLogs: Statement = {
@@ -106,7 +107,7 @@ const addResult: Statement = {
     UPDATE backup_runs SET heartbeat_at = now() WHERE id = $1::int`,
 };
 
-/** A result with its time, ISO 8601. */
+/** A result with its time (ISO 8601). */
 export interface SpooledResult
   extends Omit<NewResult, 'runId' | 'counters' | 'position' | 'incomplete' | 'tries' | 'fault'> {
   at: string;
@@ -169,14 +170,14 @@ const end: Statement = {
 export interface SpooledEnd extends Pick<RunEnding, 'status' | 'errorMessage'> {
   /** ISO 8601. */
   at: string;
-  /** Null if the spool does not say, like the next. */
+  /** Null if the spool does not say; so is `totalRepos`. */
   counters: RunCounters | null;
   totalRepos: number | null;
   /** Ids of claimed requests that were fulfilled. */
   metRequests: readonly number[];
 }
 
-/** Records how a spooled run ended, whatever has been recorded about that before. */
+/** Records how a spooled run ended, overriding what was recorded about that before. */
 export async function deliverEnd(db: Database, runId: number, ending: SpooledEnd): Promise<void> {
   const how = [ending.status, ending.errorMessage, ending.at];
   const counts = [

@@ -11,7 +11,7 @@ export interface NewStoring {
   reason: string;
 }
 
-/** What the reason of a failure begins with if a store that lacks nothing, as far as is known, could not be asked. */
+/** The start of the reason when a store could not be reached that, as far as is known, has everything. */
 export const NOT_REACHED = 'not reached: ';
 
 const upsert: Statement = {
@@ -26,7 +26,7 @@ const upsert: Statement = {
       reason = excluded.reason, tried_at = excluded.tried_at`,
 };
 
-/** Records that a store has an archive with all its versions, or why it has not. */
+/** Records that a store has an archive with all its versions, or why it does not. */
 export async function recordStoring(
   db: Database,
   { repository, store, version, reason }: NewStoring,
@@ -34,11 +34,11 @@ export async function recordStoring(
   await db.query(upsert, [repository, store, version, reason]);
 }
 
-/** A store that has a repository's newest version, as a listing of it has shown. */
+/** A store that has a repository's newest version, according to a listing of the store. */
 export type SeenStoring = Omit<NewStoring, 'reason'>;
 
-// What was stored is not stored again: `stored_at` stays if the version was known to be there. A spool is delivered late,
-// and says nothing of a failure since.
+// Nothing was stored now: `stored_at` stays if the version was known to be there. A spool is delivered late, and says
+// nothing about a failure since.
 const clear: Statement = {
   name: 'record_seen_storing',
   text: `UPDATE archive_stores SET failing_since = NULL, reason = '', version = $3::int,
@@ -47,7 +47,7 @@ const clear: Statement = {
       AND coalesce(tried_at, failing_since) <= coalesce($4::timestamptz, now())`,
 };
 
-/** Ends the failure of a store at a time, ISO 8601; null for now. */
+/** Ends the failure of a store at a time (ISO 8601); null means now. */
 export async function recordSeen(
   db: Database,
   { repository, store, version }: SeenStoring,
@@ -56,7 +56,7 @@ export async function recordSeen(
   await db.query(clear, [repository, store, version, at]);
 }
 
-/** The failures of others end with a later run. */
+/** Failures beyond this limit end with a later run. */
 const MAX_FAILING = 100_000;
 
 const selectFailing: Statement = {
@@ -66,7 +66,7 @@ const selectFailing: Statement = {
     ORDER BY store, repo_full_name LIMIT ${MAX_FAILING}`,
 };
 
-/** Which repositories some stores failed to take, each with the store. */
+/** Lists the repositories that the given stores failed to take, each with its store. */
 export function listFailingStorings(
   db: Database,
   stores: readonly string[],

@@ -27,8 +27,8 @@ const insertUnchanged: Statement = {
 };
 
 /**
- * Records that a repository was good without a new result: when, a log line, and the run's counters; counts as
- * a heartbeat. Returns false when the run is no longer ours.
+ * Records that a repository was good without a new result: the time, a log line, and the run's counters. Counts as a
+ * heartbeat. Returns false when the run is no longer ours.
  */
 export async function recordUnchanged(
   db: Database,

@@ -29,9 +29,9 @@ export interface NewVersion {
   sizeBytes: number;
   /** What the version added to it. */
   newBytes: number;
-  /** Such as a rewritten history. */
+  /** For example that history was rewritten. */
   warning: string | null;
-  /** What a person should look at. Empty, but with a warning: what it says is recorded instead. */
+  /** What a person should look at. If it is empty, the warning, if any, is recorded as an anomaly instead. */
   anomalies: readonly NewAnomaly[];
   changes: RefChanges;
 }
@@ -57,8 +57,8 @@ export async function readNewestVersion(
   return newest ?? null;
 }
 
-// Makes the ledger what it was at the version before, whatever an interrupted recording has left of this one.
-// Versions of this number or above are of an archive that is gone, unless the manifest is the same.
+// Resets the ledger to the version before, whatever an interrupted recording of this one left behind. Versions of this
+// number or above belong to a lost archive, unless the manifest is the same.
 const prepare: Statement = {
   name: 'prepare_archive_version',
   text: `WITH base AS (
@@ -87,7 +87,7 @@ const prepare: Statement = {
     SELECT (EXISTS (SELECT FROM recorded))::int AS recorded, (EXISTS (SELECT FROM fitting))::int AS fitting`,
 };
 
-// The last of the statements, so that a version that can be read has all its refs.
+// Runs last, so that a version that can be read has all its refs.
 const insertVersion: Statement = {
   name: 'record_archive_version',
   text: `WITH seen AS (
@@ -105,12 +105,12 @@ const insertVersion: Statement = {
 };
 
 /**
- * Records a version and where its refs point. Idempotent, also when it is tried again after an interruption at any
- * point; no reader sees half a version. Returns false, and records nothing, when the changes are not relative to
- * the recorded version before it: give all refs then.
+ * Records a version and where its refs point. Idempotent, even when retried after an interruption at any point; readers
+ * never see half a version. Returns false and records nothing when the changes are not relative to the version recorded
+ * before it: pass all refs then.
  *
- * Recorded versions of the same number or above that have other manifests are replaced. To keep those of an
- * archive that is lost, number the first version of a new one above `readNewestVersion`.
+ * Replaces recorded versions of the same number or above that have other manifests. To keep those of a lost archive,
+ * number the first version of the new one above `readNewestVersion`.
  */
 export async function recordVersion(db: Database, version: NewVersion): Promise<boolean> {
   const { repository, manifestSha256, changes } = version;
@@ -140,7 +140,7 @@ export async function recordVersion(db: Database, version: NewVersion): Promise<
   return true;
 }
 
-/** The anomaly of a version of which only its warning is known. */
+/** The anomaly of a version about which only a warning is known. */
 export function notedAnomaly(warning: string): NewAnomaly {
   return { ...newAnomaly('noted', [['warning', '', cutText(warning, MAX_WARNING)]]), before: {} };
 }
@@ -155,14 +155,14 @@ const restorable: Statement = {
     WHERE repo_full_name = $1 AND pruned_at IS NULL ORDER BY version LIMIT ${MAX_VERSIONS}`,
 };
 
-/** The versions of a repository that are recorded as ones that can be restored, oldest first. */
+/** The versions of a repository that are recorded as restorable, oldest first. */
 export async function listRestorable(db: Database, repository: string): Promise<number[]> {
   const rows = await db.query<{ version: number }>(restorable, [repository]);
   return rows.map(({ version }) => version);
 }
 
-// A closed row goes when as many kept versions are below its begin as below its end. What an open row says is
-// needed as long as the repository has a version.
+// Deletes the closed rows whose range contains no kept version. Open rows are needed while the repository has a
+// version.
 const prune: Statement = {
   name: 'prune_archive_versions',
   text: `WITH pruned AS (
@@ -180,7 +180,7 @@ const prune: Statement = {
 };
 
 /**
- * Notes that versions can no longer be restored, and forgets where refs pointed in these alone. Idempotent.
+ * Records that versions can no longer be restored, and deletes where refs pointed in these versions alone. Idempotent.
  */
 export async function markPruned(
   db: Database,

@@ -8,7 +8,7 @@ export const forgottenColumn = `(SELECT row_to_json(item) FROM (
     ${forgetting('repository.repo_full_name', 'repository.result_id')}
   ) AS item) AS forgotten`;
 
-// In every spelling of the name, each with what is known of it now.
+// Records every spelling of the name, each with what is known about it now.
 const forget: Statement = {
   name: 'forget_repository',
   text: `WITH ${newestOfAll}, forgotten AS (
@@ -24,8 +24,8 @@ const forget: Statement = {
 };
 
 /**
- * Forgets a repository, by its name in any letter case, until a run records something of it: it is no longer tracked, and
- * everything recorded stays. False if there is none of that name.
+ * Forgets a repository, by its name in any letter case, until a run records something about it: it is no longer
+ * tracked, but everything recorded stays. False if there is no such repository.
  */
 export async function forgetRepository(db: Database, name: string, by: string): Promise<boolean> {
   const [row] = await db.query<{ number: number }>(forget, [name, by]);
@@ -40,7 +40,7 @@ const remember: Statement = {
     SELECT count(*)::int AS number FROM remembered`,
 };
 
-/** Tracks a repository again that was forgotten, by its name in any letter case. False if it was not. */
+/** Tracks a forgotten repository again, by its name in any letter case. False if it was not forgotten. */
 export async function rememberRepository(db: Database, name: string): Promise<boolean> {
   const [row] = await db.query<{ number: number }>(remember, [name]);
   return (row?.number ?? 0) > 0;
@@ -62,7 +62,7 @@ const list: Statement = {
     ORDER BY forgotten.forgotten_at DESC, repo_full_name LIMIT $1::int`,
 };
 
-/** The forgotten repositories, the last one first. */
+/** The forgotten repositories, the most recent first. */
 export function listForgotten(db: Database, limit: number): Promise<Forgotten[]> {
   return db.query<Forgotten>(list, [limit]);
 }

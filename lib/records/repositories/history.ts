@@ -2,12 +2,12 @@ import type { Database, Statement } from '../../database/database.ts';
 import { jsonArray, type Page, type PageRequest, pageOffset, readPage } from '../page.ts';
 import { boundedResultColumns } from '../result-columns.ts';
 
-/** Letter cases in which the results of one repository may be written. */
+/** Maximum number of spellings (letter cases) of a name under which results are found. */
 const MAX_SPELLINGS = 20;
 
 const MAX_ERROR_LENGTH = 4_000;
 
-/** Reads the results of each spelling by its index, no more than the page and those before it. */
+/** Reads the results of each spelling by its index, and no more than the page and the rows before it. */
 const history: Statement = {
   name: 'repository_history',
   text: `WITH spelling AS (

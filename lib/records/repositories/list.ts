@@ -29,22 +29,22 @@ const orders = {
   worst: worstFirst,
 } as const;
 
-/** Orders of a list of repositories. */
+/** How a list of repositories can be ordered. */
 export const repositoryOrders = Object.keys(orders) as (keyof typeof orders)[];
 
-/** Selects repositories, and orders them. */
+/** Selects and orders repositories. */
 export interface RepositorySelection extends Judging {
   /** Part of the name, case-insensitive. */
   text?: string | undefined;
   state?: RepositoryState | undefined;
-  /** Those that somebody has forgotten, instead of the tracked ones. */
+  /** Whether to select forgotten repositories instead of tracked ones. */
   forgotten?: boolean | undefined;
   order: keyof typeof orders;
 }
 
 /**
- * The repositories that match, each with its newest result and its state. Unless the states are needed
- * to filter or to order, only those of the page are looked up.
+ * The repositories that match, each with its newest result and its state. Unless states are needed to filter or order,
+ * they are looked up only for the page.
  */
 export function listRepositories(
   db: Database,
@@ -86,7 +86,7 @@ export function listRepositories(
   return readPage(db, statement, values);
 }
 
-/** A row of `newest` by its name in any letter case; of several spellings the exact one, else the newest. */
+/** The row of `newest` with a name in any letter case: the exact spelling if there are several, else the newest. */
 const namedExactly = `SELECT * FROM newest WHERE lower(repo_full_name) = lower($1)
   ORDER BY repo_full_name = $1 DESC, created_at DESC, result_id DESC LIMIT 1`;
 
@@ -100,7 +100,7 @@ const oneRepository: Statement = {
       ${forgottenColumn} FROM repository`)} AS item`,
 };
 
-/** A repository by its name in any letter case, also one that is forgotten; null when there is none. */
+/** A repository by its name in any letter case, even if it is forgotten; null when there is none. */
 export function readRepository(
   db: Database,
   name: string,
@@ -120,7 +120,7 @@ const counts: Statement = {
 /** How many tracked repositories there are, in total and in each state. */
 export type StateCounts = Record<RepositoryState | 'total', number>;
 
-/** Counts the tracked repositories by their states. Waits for `timeoutMs` at most. */
+/** Counts the tracked repositories by their states. Waits for at most `timeoutMs`. */
 export async function countStates(
   db: Database,
   judging: Judging,

@@ -7,11 +7,11 @@ import { iso } from '../page.ts';
 import { newestResults } from '../repos.ts';
 import { learntInterval, MIN_GAPS } from '../runs/learnt-interval.ts';
 
-/** How up to date the backup of a repository is, the worst first. */
+/** How up to date a repository's backup is, worst first. */
 export const repositoryStates = ['never', 'lost', 'failing', 'stale', 'good'] as const;
 export type RepositoryState = (typeof repositoryStates)[number];
 
-/** What freshness is judged by. */
+/** The basis for judging freshness. */
 export interface Judging {
   /** ISO 8601. */
   now: string;
@@ -21,7 +21,7 @@ export interface Judging {
   scheduleMs: number | null;
 }
 
-/** What freshness is judged by now. */
+/** The basis for judging freshness now. */
 export function judgingNow({ clock, config }: { clock: Clock; config: FreshnessConfig }): Judging {
   const { FRESHNESS_HOURS: freshnessHours, BACKUP_EVERY: scheduleMs = null } = config;
   return { now: new Date(clock.now()).toISOString(), freshnessHours, scheduleMs };
@@ -34,27 +34,30 @@ export const judgingValues = ({ now, freshnessHours, scheduleMs }: Judging): Sql
   scheduleMs,
 ];
 
-/** SQL for the time by which the CTE `judging` judges. */
+/** SQL for the time as of which the CTE `judging` judges. */
 export const JUDGED_AT = '(SELECT now FROM judging)';
 
-/** Failures that are counted since the last good result. */
+/** Maximum number of failures that are counted since the last good result. */
 export const MAX_FAILURES_COUNTED = 1_000;
 
-/** A schedule may be late by a twelfth: 24 hours become 26. */
+/** A run may be late by a twelfth of the interval: 24 hours become 26. */
 const SLACK = '13.0 / 12';
-/** Runs that are further apart than a month make no schedule. */
+/** Runs that are more than a month apart are no schedule. */
 const MAX_LEARNT_HOURS = 806;
 const HOUR_MS = 3_600_000;
-/** Daily runs start some seconds or minutes later each day: their limit is that of 24 hours all the same. */
+/**
+ * Learnt intervals are rounded to quarters of an hour: daily runs start a little later each day, but their limit should
+ * be that of 24 hours.
+ */
 const QUARTER_MS = HOUR_MS / 4;
 
 const MAX_ERROR_LENGTH = 1_000;
 const LAST_ID = 2_147_483_647;
 
-/** Kinds of failures of a repository that is gone at its source, or empty there. */
+/** Kinds of failures of a repository that no longer exists at its source, or is empty there. */
 const GONE = "('missing', 'emptied')";
 
-/** SQL condition for results that leave a repository backed up. An empty one has nothing to archive. */
+/** SQL condition for results after which a repository is backed up. An empty one has nothing to archive. */
 const isGood = (status: string) => `${status} IN ('completed', 'success', 'empty')`;
 
 /** SQL for the newest of a repository's results that meet a condition, by a partial index. */
@@ -64,10 +67,10 @@ const newestOf = (repository: string, condition: string) => `
   ORDER BY result.created_at DESC, result.id DESC LIMIT 1`;
 
 /**
- * The CTEs `usual`, with `interval_ms`, and `judging`, with `now` and the time before which a repository must not
- * have been good last. The interval is the declared one, else the median time between the starts of the last
- * finished runs that nobody stopped; there is no row with fewer than 3 of these. A repository may be as old as FRESHNESS_HOURS, or older
- * where runs are further apart. Takes the parameters of a Judging.
+ * The CTEs `usual`, with `interval_ms`, and `judging`, with `now` and `fresh_since`: a repository last good before then
+ * is not fresh. The interval is the declared one, else the median time between the starts of the last finished runs
+ * that nobody stopped; with fewer than 3 such runs there is no row. A backup may be FRESHNESS_HOURS old, or older where
+ * runs are further apart. Takes the parameters of a Judging.
  */
 export const judgingBy = (now: string, freshnessHours: string, scheduleMs: string) => `
   usual AS MATERIALIZED (
@@ -91,17 +94,17 @@ export const judgingBy = (now: string, freshnessHours: string, scheduleMs: strin
 
 /**
  * SQL for the rows of a CTE with the columns of `newest` (repos.ts), each with its state, beside the CTEs of
- * `judgingBy`. Everything that tells how fresh a repository is comes from here:
+ * `judgingBy`. Everything that shows how fresh a repository is uses this:
  *
  * - `never`: there is no good result, and no run found it good.
- * - `lost`: like `failing`, because it is gone at its source, hidden from the login, or empty now.
+ * - `lost`: like `failing`, because it no longer exists at its source, is hidden from the login, or is empty now.
  * - `failing`: the newest result is a failure, and nothing good came after it.
  * - `stale`: it does not fail, but was last good before `fresh_since`.
- * - `good`: all others.
+ * - `good`: everything else.
  *
- * `last_good_at` is the time of the last good result, or when a run last found it unchanged, if that is later.
- * Results after (`last_good_at`, `last_good_id`) are failures. Only repositories whose newest result is a
- * failure are looked up in backup_results.
+ * `last_good_at` is the time of the last good result, or when a run last found it unchanged, if that is later. Results
+ * after (`last_good_at`, `last_good_id`) are failures. Only repositories whose newest result is a failure are looked up
+ * in backup_results.
  */
 export const withStates = (source: string) => `
   SELECT found.*, CASE
@@ -153,12 +156,14 @@ export const stateCounts = (source: string) =>
 
 const isUnwell = "state IN ('failing', 'lost', 'never')";
 
-/** SQL for the failures of a row `repository` of `withStates` since it was last good; none for one that is well. */
+/**
+ * SQL for the failures of a row `repository` of `withStates` since it was last good; none if its newest result is good.
+ */
 export const failuresSinceGood = `backup_results AS result
   WHERE result.repo_full_name = repository.repo_full_name AND ${isUnwell}
     AND (result.created_at, result.id) > (coalesce(last_good_at, '-infinity'), coalesce(last_good_id, 0))`;
 
-/** SQL for how often a row `repository` of `withStates` failed since it was good, up to a limit. */
+/** SQL for how often a row `repository` of `withStates` failed since it was last good, up to a limit. */
 export const consecutiveFailures = `(SELECT count(*) FROM (
     SELECT FROM ${failuresSinceGood} LIMIT ${MAX_FAILURES_COUNTED}
   ) AS failure)`;
@@ -184,6 +189,9 @@ export const repositoryColumns = `
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
   fault, ${proofColumns(JUDGED_AT)}`;
 
-/** SQL that orders rows `repository` of `withStates`: the worst state first, and within a state the longest not good first. */
+/**
+ * SQL that orders rows `repository` of `withStates`: worst state first, and within a state the one last good longest
+ * ago.
+ */
 export const worstFirst = `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state),
   repository.last_good_at, repository.repo_full_name`;

@@ -5,7 +5,7 @@ import { iso } from '../page.ts';
 const MAX_STORES = 100;
 const MAX_REASON_LENGTH = 1_000;
 
-/** A store away from the worker's machine, and what it has of a repository. */
+/** A store, away from the worker's machine, and what it has of a repository. */
 export interface RepositoryStore {
   store: string;
   version: number | null;
@@ -22,7 +22,7 @@ const list: Statement = {
     ORDER BY failing_since NULLS LAST, store LIMIT ${MAX_STORES}`,
 };
 
-/** The stores of a repository, those that fail first. */
+/** The stores of a repository, failing ones first. */
 export function listStores(db: Database, repository: string): Promise<RepositoryStore[]> {
   return db.query<RepositoryStore>(list, [repository]);
 }

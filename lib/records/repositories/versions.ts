@@ -10,7 +10,7 @@ const versionColumns = `
   manifest_sha256, files, size_bytes, new_bytes,
   nullif(${cutTextSql('warning', MAX_WARNING_LENGTH)}, '') AS warning, ${iso('pruned_at')} AS pruned_at`;
 
-/** SQL for a repository's name as its versions have it: of several spellings the exact one, else the newest. */
+/** SQL for a repository's name as its versions spell it: the exact spelling if there are several, else the newest. */
 const spelling = (name: string) => `SELECT repo_full_name FROM archive_versions
   WHERE lower(repo_full_name) = lower(${name})
   ORDER BY repo_full_name = ${name} DESC, created_at DESC, version DESC LIMIT 1`;
@@ -19,7 +19,7 @@ const spelling = (name: string) => `SELECT repo_full_name FROM archive_versions
 export interface VersionSelection {
   /** Only versions below this one. */
   before?: number | undefined;
-  /** Also those that can no longer be restored. */
+  /** Whether to include versions that can no longer be restored. */
   withPruned: boolean;
 }
 
@@ -58,17 +58,17 @@ export async function listVersions(
 export interface RefSelection {
   /** Part of the name, case-insensitive. */
   text?: string | undefined;
-  /** What the name begins with. */
+  /** What the name starts with. */
   prefix?: string | undefined;
-  /** Only names after this one, in the order of bytes. */
+  /** Only names after this one, in byte order. */
   after?: string | undefined;
   limit: number;
 }
 
-/** No name of a ref is above a prefix followed by it. */
+/** A prefix followed by this sorts after every ref name with that prefix. */
 const LAST_CHARACTER = '\u{10ffff}';
 
-// The index finds the names from a place on; of each, the one row in which the version lies counts.
+// The index finds the names from a place on. Of each, the one row whose range contains the version counts.
 const refs: Statement = {
   name: 'version_refs',
   text: `WITH chosen AS (${spelling('$1')}), version AS (
@@ -96,8 +96,8 @@ const refs: Statement = {
 };
 
 /**
- * A version with where its refs pointed, by name, as JSON with `next`: the name to go on after, null at the end.
- * Null when there is no such version; `pruned` when its refs are no longer known.
+ * A version with where its refs pointed, sorted by name, as JSON. `next` is the name to continue after, null at the
+ * end. Null when there is no such version; `pruned` when its refs are no longer known.
  */
 export async function readVersionRefs(
   db: Database,

@@ -1,9 +1,14 @@
 import { cutTextSql } from '../../text/cut-text.ts';
 
 /**
- * What would be lost with the source tonight, as far as the worker was told: `everything`, it has no backup; `lfs`,
- * files of which the archive has pointers alone; `submodules`, repositories of which it names commits alone; `issues`, `wiki` and `discussions`, which no archive holds;
- * `releases`, which a git host may have wherever there are tags, and does not list; `only_here`, versions that are in no store, nor pushed.
+ * What would be lost if the source disappeared tonight, as far as the worker knows:
+ *
+ * - `everything`: it has no backup.
+ * - `lfs`: files of which the archive has only pointers.
+ * - `submodules`: repositories of which the archive only names commits.
+ * - `issues`, `wiki`, `discussions`: no archive contains them.
+ * - `releases`: a git host may have them wherever there are tags, and does not list them.
+ * - `only_here`: versions that are in no store and were not pushed.
  */
 export const losses = [
   'everything',
@@ -17,7 +22,7 @@ export const losses = [
 ] as const;
 
 const MAX_LENGTH = 500;
-/** Follows every name of a tag in the order of bytes. */
+/** Sorts after every name of a tag, in byte order. */
 const AFTER_TAGS = 'refs/tags0';
 
 /** SQL for a JSON array of the losses of a row `repository` with the columns of `withStates`. */

@@ -1,15 +1,15 @@
 import { isStoppedRun } from './stopped-runs.ts';
 
-/** Finished runs from which the time between runs is learnt. */
+/** How many finished runs the time between runs is learnt from. */
 const RUNS_READ = 20;
 
-/** A row has at least this many `gaps` if there were three runs. */
+/** The number of `gaps` between three runs. */
 export const MIN_GAPS = 2;
 
 /**
- * SQL for the time between the starts of the last finished runs that nobody stopped, in one row: `gaps`, their number,
- * and in milliseconds `median_ms`. `is_even` says whether they tell a schedule: four in five are within half and one
- * and a half of the median.
+ * SQL for the time between the starts of the last finished runs that nobody stopped, in one row: `gaps`, how many there
+ * are, and `median_ms`. `is_even` says whether they show a schedule: four in five are between half and one and a half
+ * times the median.
  */
 export const learntInterval = `
   SELECT gaps, median_ms, short_ms >= median_ms / 2 AND long_ms <= median_ms * 1.5 AS is_even FROM (

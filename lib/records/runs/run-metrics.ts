@@ -8,7 +8,7 @@ import { isStoppedRun } from './stopped-runs.ts';
 
 const STATS_TIMEOUT_MS = 15_000;
 
-/** The totals over a set of runs, as dashboard-stats.ts has them too. */
+/** The totals over a set of runs, also used by dashboard-stats.ts. */
 export const runTotals = `
   count(*) AS total_runs, coalesce(sum(total_repos), 0) AS total_repos,
   coalesce(sum(successful), 0) AS total_successful, coalesce(sum(failed), 0) AS total_failed,

@@ -100,7 +100,7 @@ export function listRunRequests(
   return readPage(db, requestsPage(status ?? 'any'), [request.limit, pageOffset(request)]);
 }
 
-// A worker claims with FOR UPDATE SKIP LOCKED, so that of the two only one finds the request pending.
+// A worker claims with FOR UPDATE SKIP LOCKED, so only one of the two finds the request pending.
 const withdraw: Statement = {
   name: 'withdraw_run_request',
   text: `WITH withdrawn AS (
@@ -112,8 +112,8 @@ const withdraw: Statement = {
 };
 
 /**
- * Withdraws a pending request, so that no worker claims it, and returns it as JSON. `item` is null when it is
- * not pending, because it was claimed or has ended, or when there is none.
+ * Withdraws a pending request, so that no worker claims it, and returns it as JSON. `item` is null when the request is
+ * not pending (it was claimed or has ended) or does not exist.
  */
 export async function withdrawRunRequest(
   db: Database,

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
 
-/** The error message of a run whose worker is gone. */
+/** The error message of a run whose worker disappeared. */
 export const STALE_RUN_MESSAGE = 'The backup worker stopped without finishing this run.';
 
 /** SQL for the latest sign of life of the row `run` of backup_runs. */
