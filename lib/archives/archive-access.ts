@@ -9,11 +9,11 @@ import { type OpenArchive, openArchive, type RecordedArchive } from './open-arch
 /** A call that reads an archive. */
 export interface ArchiveCall {
   signal: AbortSignal;
-  /** One caller never uses all concurrent slots. Calls without a caller count as one. */
+  /** One caller never gets all concurrent slots. Calls without a caller count as one caller. */
   caller?: string | undefined;
 }
 
-/** Where archives are, and what reads them. */
+/** Where archives are, and what is needed to read them. */
 export interface ArchiveAccessOptions {
   /** The archive folder (BACKUP_ARCHIVE_PATH). */
   root: string;
@@ -38,7 +38,7 @@ export interface ArchiveAccess {
     repository: string,
     call: ArchiveCall,
   ): Promise<{ archive: OpenArchive; record: RecordedArchive | null }>;
-  /** Opens an archive for work that may be slow, which waits for its turn, and closes it. */
+  /** Opens an archive for work that may be slow. Waits for a slot, and closes the archive afterwards. */
   use<Answer>(
     repository: string,
     call: ArchiveCall,
@@ -46,7 +46,7 @@ export interface ArchiveAccess {
   ): Promise<Answer>;
 }
 
-/** Each call may use all cores and up to 16 GiB of disk, beside what is kept. */
+/** Each call may use all cores and up to 16 GiB of disk, besides what is kept unpacked. */
 const AT_ONCE = { total: 4, perCaller: 2 };
 
 /** Opens archives below one folder. Never writes to it, and never follows links out of it. */

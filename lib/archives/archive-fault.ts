@@ -21,7 +21,7 @@ export function corrupt(reason: string): ArchiveFault {
   return new ArchiveFault('CORRUPT_ARCHIVE', reason);
 }
 
-/** A file that is not the one that was recorded. */
+/** A file that is not the recorded one. */
 export function mismatch(reason: string): ArchiveFault {
   return new ArchiveFault('CHECKSUM_MISMATCH', reason);
 }

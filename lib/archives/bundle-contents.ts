@@ -17,7 +17,7 @@ import type { OpenArchive } from './open-archive.ts';
 import { makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 import type { BundleChecks } from './verify-bundle.ts';
 
-/** What reading a tree needs. */
+/** What is needed to read a tree. */
 type TreeChecks = BundleChecks & { kept: KeptUnpacked };
 
 /** The first files under a prefix, and whether there are more. */
@@ -75,7 +75,7 @@ async function withTree<Result>(
     });
   } catch (error) {
     if (borrowed === null || !(error instanceof ArchiveFault)) throw error;
-    // Somebody may have cleaned up what was kept, which says nothing of the archive.
+    // Somebody may have deleted what was kept, which says nothing about the archive.
     kept.forget(id);
   } finally {
     repository?.giveBack();

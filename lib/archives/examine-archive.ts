@@ -23,7 +23,7 @@ export interface Examination {
   refCount: number;
   /** How many files were read. */
   files: number;
-  /** A discrepancy of the note, if any. */
+  /** A discrepancy in the note, if any. */
   remark: string | null;
   /** Null for an intact archive. Its message lists the outcome of each check. */
   fault: ArchiveFault | null;
@@ -46,7 +46,7 @@ export async function examineArchive(
   }
   const { refs, refCount } = findings;
   const { expected, recordedBy, remark } = hash;
-  // Of the increments, too.
+  // Covers the increments as well.
   const checksum = findings.fault?.kind === 'CHECKSUM_MISMATCH' ? 'failed' : hash.checksum;
   const proof = { checksum, ...findings.proof };
   const files = 1 + archive.increments.length;
@@ -61,7 +61,7 @@ interface ExaminationContext extends Pick<ArchiveAccessOptions, 'findRecord'> {
   call: ArchiveCall;
 }
 
-/** What both readers of archives answer of a whole check. */
+/** What both readers of archives report about a whole check. */
 export function describeExamination(repository: string, found: Examination) {
   const { archive, proof } = found;
   return {

@@ -3,8 +3,8 @@ import type { FileHandle } from 'node:fs/promises';
 const CHUNK_BYTES = 2 ** 18;
 
 /**
- * Streams the first `sizeBytes` of an open file, a chunk at a time as it is read, and closes the file at the end, or
- * when the stream is canceled. Fails if the file has become shorter.
+ * Streams the first `sizeBytes` of an open file, chunk by chunk, and closes the file at the end, or when the stream is
+ * canceled. Fails if the file has become shorter.
  */
 export function streamFile(handle: FileHandle, sizeBytes: number): ReadableStream<Uint8Array> {
   let position = 0;
@@ -34,7 +34,7 @@ export function streamFile(handle: FileHandle, sizeBytes: number): ReadableStrea
       },
       cancel: () => handle.close(),
     },
-    // Nothing is read before somebody asks for it.
+    // Reads nothing before a chunk is requested.
     { highWaterMark: 0 },
   );
 }

@@ -13,7 +13,7 @@ export interface Workspace {
   folder: string;
 }
 
-/** What is done in a workspace. */
+/** How a workspace is used. */
 interface WorkspaceUse {
   signal: AbortSignal;
   /** How much git will unpack. */
@@ -27,7 +27,7 @@ interface WorkspaceOptions {
   clock: Clock;
   /** Time limit of one command, and the size for which it gets one more millisecond. */
   limits: Pick<ArchiveLimits, 'gitTimeoutMs' | 'gitBytesPerMs'>;
-  /** What errors call the scratch folder. */
+  /** The name of the scratch folder in errors. */
   scratchName?: string;
   /** Whether what git writes must survive a power failure. Default: false. */
   isDurable?: boolean;
@@ -54,7 +54,7 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
 
   const makeFolder = async () => {
     try {
-      // What is stuck is only a loss of room; a workspace does not need its place.
+      // A leftover that cannot be removed only wastes space; a workspace does not need its place.
       swept ??= sweepScratch(scratchFolder, clock.now());
       await swept;
       return await makeScratch(scratchFolder);

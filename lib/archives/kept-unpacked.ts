@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { makeScratch, removeScratch } from '../processes/scratch.ts';
 import type { OpenArchive } from './open-archive.ts';
 
-/** The archives unpacked last, kept for the next file that is opened. Larger ones are unpacked each time. */
+/** The most recently unpacked archives, kept for the next file that is opened. Larger ones are unpacked each time. */
 export interface KeptUnpacked {
-  /** The repository with the objects of an archive; null if it is not kept. */
+  /** The repository with an archive's objects; null if it is not kept. */
   borrow(id: string): BorrowedRepository | null;
-  /** Stops lending it. */
+  /** Stops lending a repository. */
   forget(id: string): void;
   /** Takes over a repository of `bytes`, unless it is too large, and lends it. */
   keep(id: string, gitDir: string, bytes: number): Promise<BorrowedRepository>;
 }
 
-/** A repository that is there until it is given back. */
+/** A repository that stays in place until it is returned. */
 export interface BorrowedRepository {
   gitDir: string;
   giveBack(): void;
@@ -34,7 +34,7 @@ const MAX_KEPT = 8;
 
 /** Keeps repositories in scratch folders below `scratchFolder` for ten minutes after their last use. */
 export function createKeptUnpacked(scratchFolder: string): KeptUnpacked {
-  /** By archive, the one that was used last at the end. */
+  /** By archive, the most recently used last. */
   const kept = new Map<string, Kept>();
 
   const removeUnused = ({ folder, users, isDropped }: Kept) => {
@@ -75,7 +75,7 @@ export function createKeptUnpacked(scratchFolder: string): KeptUnpacked {
     async keep(id, gitDir, bytes) {
       const stays = { gitDir, giveBack: () => undefined };
       const { bavail, bsize } = await statfs(gitDir);
-      // What others need the disk for comes first.
+      // The disk space that others need comes first.
       if (bytes > MAX_KEPT_BYTES || bavail * bsize < 2 * MAX_KEPT_BYTES) return stays;
       const folder = await makeScratch(scratchFolder);
       const one = { folder, gitDir: join(folder, 'kept.git'), bytes, users: 0, isDropped: false };
@@ -93,7 +93,7 @@ export function createKeptUnpacked(scratchFolder: string): KeptUnpacked {
   };
 }
 
-/** What tells an archive from every other one, and from itself before a change: its files as the disk knows them. */
+/** Identifies an archive in its present state, by what the file system knows about its files. */
 export async function identifyArchive({ handle, increments }: OpenArchive): Promise<string> {
   const handles = [handle, ...increments.flatMap(({ file }) => file?.handle ?? [])];
   const found = await Promise.all(handles.map((one) => one.stat({ bigint: true })));

@@ -28,7 +28,7 @@ export const archiveLimits: ArchiveLimits = {
   answerCharacters: 40_000,
   listedCharacters: 36_000,
   gitTimeoutMs: 3 * 60_000,
-  // A busy machine with two cores unpacks five times as much.
+  // A busy machine with two cores unpacks five times as fast.
   gitBytesPerMs: 1_000,
   listTimeoutMs: 20_000,
 };

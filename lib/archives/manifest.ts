@@ -42,7 +42,10 @@ export type VersionManifest = z.output<typeof versionManifest>;
 /** Enough for 500,000 refs. A longer file is not a manifest. */
 export const MAX_MANIFEST_BYTES = 64 * 2 ** 20;
 
-/** The folder of an archive's manifests, in the folder of the archive. One that was set aside has those of its successor. */
+/**
+ * The folder of an archive's manifests, in the folder of the archive. An archive that was set aside shares that of its
+ * successor.
+ */
 export function manifestFolder(archive: string): string {
   return (nameBefore(archive) ?? archive).replace(/\.bundle$/, '.versions');
 }
@@ -84,14 +87,14 @@ const KEPT = 'refs/kept';
 const KEPT_OF_SOURCE = 'refs/kept/source';
 
 /**
- * The name of a ref in a bundle. Refs that a source overwrote or deleted are in `refs/kept/<version>/`, so a
- * source's own refs of that name move aside.
+ * The name of a ref in a bundle. Refs that a source overwrote or deleted are kept in `refs/kept/<version>/`, so a
+ * source's own refs with such names move aside.
  */
 export function bundledName(name: string): string {
   return `${name}/`.startsWith(`${KEPT}/`) ? `${KEPT_OF_SOURCE}${name.slice(KEPT.length)}` : name;
 }
 
-/** The name that a ref of a bundle had at the source; null if it is one of those that are kept. */
+/** The name that a ref of a bundle had at the source; null if it is a kept one. */
 export function sourceName(name: string): string | null {
   if (!name.startsWith(`${KEPT}/`)) return name;
   const isOwn = `${name}/`.startsWith(`${KEPT_OF_SOURCE}/`);

@@ -38,11 +38,11 @@ const versionEntry = z.object({
  */
 export const archiveNote = z.object({
   version: z.literal(2),
-  /** Of the full bundle, as are the size and the time in milliseconds since the epoch. */
+  /** The SHA-256, the size and the modification time (milliseconds since the epoch) of the full bundle. */
   archive_sha256: sha256,
   archive_size_bytes: z.int().optional(),
   archive_modified_ms: z.int().min(-MAX_TIME_MS).max(MAX_TIME_MS).optional(),
-  /** What the repository has and the archive has not, such as files in Git LFS; null if nothing is known. */
+  /** What the repository has and the archive lacks, such as files in Git LFS; null if nothing is known. */
   incomplete: z.string().max(500).nullable().default(null),
   /** In the order in which they continue the full bundle. */
   increments: z.array(increment).max(1_000).default([]),
@@ -75,7 +75,7 @@ export interface NotedFiles {
   sha256: string | null;
   increments: readonly Increment[];
   versions: readonly VersionEntry[];
-  /** Whether the bundle is the one that another was to replace. */
+  /** Whether the bundle in place is the one that was to be replaced. */
   isReplaced: boolean;
 }
 
@@ -90,7 +90,7 @@ export function describeFiles(
   const isReplaced =
     replacing !== null &&
     !isSame(size, note.archive_modified_ms) &&
-    // A copy of the folder has other times.
+    // A copy of the folder has different times.
     (size !== bundle.sizeBytes || isSame(replacing.size_bytes, replacing.modified_ms));
   return isReplaced
     ? { ...replacing, isReplaced }

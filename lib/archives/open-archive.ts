@@ -45,13 +45,13 @@ export interface OpenArchive {
   modifiedAt: number;
   /** Its note, read just before it was opened; null if there is none. */
   note: ArchiveNote | null;
-  /** What the note says of the files that are in place; null without a note, and for a tar.gz. */
+  /** What the note says about the files in place; null without a note, and for a tar.gz. */
   noted: NotedFiles | null;
   /** The bundles that continue it, in order. */
   increments: readonly OpenIncrement[];
   /** Reads the note again, in case a run has replaced the archive. */
   readNote(): Promise<ArchiveNote | null>;
-  /** The text of another file in the archive folder; null if there is none, or if it is longer. */
+  /** The text of another file in the archive folder; null if there is none, or if it is longer than `maxBytes`. */
   readBeside(name: string, maxBytes: number): Promise<string | null>;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ interface Candidate {
   resolvedBy: ResolvedBy;
 }
 
-/** How often to reopen a chain that is replaced while it is being opened. */
+/** How often to reopen a chain that is being replaced. */
 const MAX_ATTEMPTS = 3;
 
 /** A single path segment that is safe in a file name. */
@@ -155,7 +155,7 @@ async function openCandidate(root: string, { name, resolvedBy }: Candidate) {
     return text === null ? null : parseNote(text);
   };
   for (let attempt = 1; ; attempt++) {
-    // First, because the note is written before the archive is replaced, and describes both until then.
+    // Read first, because the note is written before the archive is replaced, and describes both until then.
     const note = await readNote();
     const file = await openInside(root, name);
     if (file === null) return null;

@@ -27,9 +27,9 @@ interface ArchiveFacts
   modified_at: string;
   recorded_sha256: string | null;
   recorded_by: Verification['expected_by'];
-  /** Its files, each after the one that it continues. */
+  /** Its files in order; each continues the one before it. */
   files: ArchiveFile[];
-  /** What the headers of its bundles say; null for a tar.gz, and if one cannot be read. */
+  /** What the headers of its bundles say; null for a tar.gz, or if one cannot be read. */
   bundle: {
     object_format: string;
     objects: number;
@@ -46,17 +46,17 @@ interface ArchiveFacts
 export interface ArchiveFile {
   name: string;
   size_bytes: number;
-  /** As it is recorded; null if it is not. */
+  /** The recorded SHA-256; null if none is recorded. */
   sha256: string | null;
 }
 
-/** The outcome of a whole check, also of a damaged archive. */
+/** The outcome of a whole check, even of a damaged archive. */
 export interface ArchiveCheck
   extends Omit<Verification, 'truncated' | 'integrity_status' | 'remark' | 'incomplete'> {
   truncated: boolean;
   integrity_status: Verification['integrity_status'] | FaultKind;
   remark: string | null;
-  /** What the repository has and the archive has not; null if nothing is known. */
+  /** What the repository has and the archive lacks; null if nothing is known. */
   incomplete: string | null;
   /** What is wrong with the archive, with the outcome of each check; null if it is intact. */
   fault: string | null;
@@ -87,8 +87,8 @@ export interface PlainArchives {
   /** Reads one file of at most 10 MiB. */
   readFile(repository: string, path: string, call: ArchiveCall): Promise<Buffer>;
   /**
-   * Opens a file of the archive, by default the first. Either `stream` is read or canceled, or `close` is called.
-   * Throws NOT_FOUND for a name that is not one of its files.
+   * Opens a file of the archive, by default the first. Either read or cancel `stream`, or call `close`. Throws
+   * NOT_FOUND for a name that is not one of its files.
    */
   download(
     repository: string,
@@ -97,7 +97,7 @@ export interface PlainArchives {
   ): Promise<ArchiveDownload>;
 }
 
-/** An archive that is sent as it is. */
+/** An archive that is sent unchanged. */
 export interface ArchiveDownload {
   fileName: string;
   sizeBytes: number;

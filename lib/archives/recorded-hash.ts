@@ -14,7 +14,7 @@ interface HashVerdict {
   /** The recorded SHA-256, if any. */
   expected: string | null;
   recordedBy: RecordedBy | null;
-  /** A discrepancy of the note, if any. */
+  /** A discrepancy in the note, if any. */
   remark: string | null;
 }
 
@@ -45,7 +45,9 @@ export function compareHash(sha256: string, { record, note }: Recorded): HashVer
   return { checksum, expected, recordedBy: 'note', remark: null };
 }
 
-/** The recorded SHA-256 of an archive, as far as it is known which one that is; null if none is. */
+/**
+ * The recorded SHA-256 of an archive; null if none is recorded, or if the note leaves open which archive is in place.
+ */
 export function readRecordedHash({
   record,
   note,

@@ -63,7 +63,7 @@ export interface Verification {
   proof: Proof;
   /** Only if the note differs from the database's record. */
   remark?: string;
-  /** Only if the repository has something that the archive has not, such as files in Git LFS. */
+  /** Only if the repository has something that the archive lacks, such as files in Git LFS. */
   incomplete?: string;
 }
 

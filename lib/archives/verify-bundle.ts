@@ -88,7 +88,7 @@ async function runChecks(findings: Findings, archive: OpenArchive, checks: Bundl
     if (whyNotUnpacked(chain, limits) === null) proof.history = 'failed';
     throw incomplete(known);
   }
-  // Now, because a run may prune versions later. A fault is reported once the objects are checked.
+  // Reads them now, because a run may prune versions later. A fault is reported once the objects are checked.
   const [tips] = await Promise.allSettled([readTips(archive, signal)]);
   await workspaces.use({ signal, sizeBytes }, async (workspace) => {
     const gitDir = await makeRepository(workspace, chain);
