@@ -4,20 +4,20 @@ import { hashRow, NO_ROW_BEFORE } from './ledger-hash.ts';
 
 const ROWS_AT_ONCE = 500;
 
-/** Of a bigint. Ids begin with 1, but whoever adds a row together with its hash chooses its id, too. */
+/** The range of a bigint. Ids begin with 1, but anyone who adds a row together with its hash can also choose its id. */
 const [MIN_ID, MAX_ID] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** What a check of the ledger found. */
 export interface LedgerCheck {
-  /** Rows whose hash is right, and that follow each other. All of them, unless one is broken. */
+  /** Rows that have the right hash and follow each other: all of them, unless one is broken. */
   rows: number;
-  /** The hash of the last of these; zeros if there is none. */
+  /** The hash of the last of these rows; zeros if there is none. */
   head: string;
-  /** The first row that is not as it was written, or does not follow the one before it; null if there is none. */
+  /** The first row that was altered or does not follow the one before it; null if there is none. */
   broken: { id: string; repository: string; reason: string } | null;
 }
 
-/** The rows to check: those after a row, which they must follow, up to the row `to`. */
+/** The rows to check: those after `after`, which the first one must follow, up to the row `to`. */
 export interface LedgerSpan {
   /** Null: from the first row of the ledger. */
   after: { id: string; sha256: string } | null;
@@ -26,7 +26,7 @@ export interface LedgerSpan {
 
 const WHOLE: LedgerSpan = { after: null, to: MAX_ID };
 
-/** Computes the hashes of all rows again, or of some, a bounded number at a time, up to the first that is wrong. */
+/** Recomputes the hashes of all rows, or of a span, a bounded number at a time, up to the first wrong one. */
 export async function checkLedger(
   db: Database,
   { after, to }: LedgerSpan = WHOLE,
@@ -51,5 +51,5 @@ export async function checkLedger(
 
 function findFault(row: LedgerText, before: string): string | null {
   if (row.previous_sha256 !== before) return 'it does not follow the row before it';
-  return hashRow(row) === row.sha256 ? null : 'it is not as it was written';
+  return hashRow(row) === row.sha256 ? null : 'it was altered after it was written';
 }

@@ -3,7 +3,7 @@ import { quote, tableRow } from '../text/markdown.ts';
 
 type Rows = () => AsyncIterable<readonly string[]>;
 
-/** How evidence is written. All texts are plain, and each format escapes them. */
+/** How evidence is formatted. All texts are plain, and each format escapes them. */
 export interface EvidenceFormat {
   contentType: string;
   extension: string;
@@ -29,7 +29,7 @@ const markdown: EvidenceFormat = {
   end: () => '',
 };
 
-/** Without anything that is loaded from elsewhere. */
+/** Loads nothing from elsewhere. */
 const STYLE =
   'body{font:14px/1.5 system-ui,sans-serif;margin:2rem;color:#111;background:#fff}table{border-collapse:collapse;font-size:12px}th,td{border:1px solid #bbb;padding:.25rem .5rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}th{background:#eee}';
 

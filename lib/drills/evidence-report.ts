@@ -19,15 +19,15 @@ const ROWS_AT_ONCE = 500;
 
 /** What is proven, in words that an auditor can hold us to. */
 const METHOD = [
-  'Each drill restores the newest version of a repository from the place that is named, with the code that restores it in an emergency, into a folder that is removed afterwards.',
-  'It is proven if the SHA-256 of every file and manifest of the archive is the recorded one, git reads every object and finds everything that the refs need, the refs are those that were recorded when the version was made, and all files of the default branch could be written, read back and compared with the tree of its commit.',
-  'It failed if the archive cannot be restored. It is incomplete if that could not be found out, for the reason given.',
-  'Files of Git LFS, issues and other data of the git host are in no archive, so nothing is said of them.',
+  'Each drill restores the newest version of a repository from the place named, with the same code as in an emergency, into a folder that is removed afterwards.',
+  'The version is proven if the SHA-256 of every file and manifest of the archive is the recorded one, git reads every object and finds everything that the refs need, the refs are those that were recorded when the version was made, and all files of the default branch could be written, read back and compared with the tree of its commit.',
+  'A drill failed if the archive cannot be restored. It is incomplete if that could not be determined, for the reason given.',
+  'Files of Git LFS, issues and other data of the git host are in no archive, so drills say nothing about them.',
 ];
 
 /**
  * The evidence of a period for an auditor, in pieces: what was drilled, what that proves, and the state of the ledger.
- * Reads a bounded number of rows at a time. Throws errors of the database.
+ * Reads a bounded number of rows at a time. Throws the database's errors.
  */
 export async function* writeEvidence(
   db: Database,
@@ -37,7 +37,8 @@ export async function* writeEvidence(
   const period = { ...span, now };
   const facts = await readEvidenceFacts(db, period);
   const rows = await readLedgerSpan(db, period);
-  // Not the whole ledger, which may have hundreds of thousands of rows: only what the report speaks of, and what may have been moved out of it.
+  // Checks only the rows that the report covers and those that may have been moved out of it, not the whole ledger,
+  // which may have hundreds of thousands.
   const ledger = rows === null ? null : await checkLedger(db, rows);
   const title = `Restore evidence, ${formatMinute(period.from)} to ${formatMinute(period.to)}`;
   yield format.begin(title);
@@ -77,13 +78,13 @@ export async function* writeEvidence(
 
 function describeLedger(ledger: LedgerCheck | null): string[] {
   const whole = '`npm run doctor` checks the whole ledger.';
-  if (ledger === null) return [`There is no row of this period. ${whole}`];
+  if (ledger === null) return [`The ledger has no row in this period. ${whole}`];
   const { broken, rows, head } = ledger;
   const state =
     broken === null
-      ? `The rows from the first drill of this period to the last, and one on either side, were checked while this was made (${counted(rows, 'row')}): each is as it was written and follows the one before it.`
+      ? `The rows from the first drill of this period to the last, and one on either side, were checked when this report was made (${counted(rows, 'row')}): each is unaltered and follows the one before it.`
       : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}).${rows === 0 ? '' : ` The ${counted(rows, 'row')} before it ${rows === 1 ? 'is' : 'are'}.`}`;
-  const hash = `Hash of the last intact row: ${head}. Compare it with the ledger later: as long as this hash is in it, nothing before it was changed.`;
+  const hash = `Hash of the last intact row: ${head}. Compare it with the ledger later: if it still contains this hash, nothing before it was changed.`;
   return [`${state} ${whole}`, ...(rows === 0 ? [] : [hash])];
 }
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** The fields of a row that are hashed, in their order. As the database prints them (drizzle/functions/restore-drills.sql). */
+/**
+ * The fields of a row that are hashed, in order, as the database prints them (drizzle/functions/restore-drills.sql).
+ */
 const hashedFields = [
   'previous_sha256',
   'id',
@@ -18,10 +20,12 @@ const hashedFields = [
 /** A row of the ledger as text. */
 export type LedgerRow = Record<(typeof hashedFields)[number], string | null> & { sha256: string };
 
-/** What the first row has instead of the hash of the one before it. */
+/** What the first row has in place of the previous row's hash. */
 export const NO_ROW_BEFORE = '0'.repeat(64);
 
-/** The hash that a row must have, in hexadecimal. Computed here, so that a function that was changed is noticed too. */
+/**
+ * The hash that a row must have, in hexadecimal. Computed here, so that a changed database function is noticed as well.
+ */
 export function hashRow(row: LedgerRow): string {
   const hash = createHash('sha256');
   for (const name of hashedFields) {

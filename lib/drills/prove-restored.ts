@@ -10,17 +10,17 @@ import { type RestoreContext, type Restored, restoreVersion } from '../restore/r
 import { cleanText } from '../text/clean-text.ts';
 import { readObjects } from './read-objects.ts';
 
-/** Files and folders. A repository of a few bytes can have a tree of a billion of them. */
+/** Maximum number of files and folders. A repository of a few bytes can have a tree with a billion of them. */
 const MAX_ENTRIES = 1_000_000;
 const LIST_TIMEOUT_MS = 60_000;
 /** Even a small file takes up a whole block, and so does a folder. */
 const BYTES_PER_ENTRY = 4_096;
 /** The longest path of the system, without its NUL. Git can write longer ones, but they could not be removed. */
 const MAX_PATH_BYTES = 4_095;
-/** As for restoring: enough for a slow disk. */
+/** The same as for restoring: enough for a slow disk. */
 const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };
 
-/** Nothing of the repository decides how its files are written: they are read back and compared byte by byte. */
+/** The repository must not influence how its files are written: they are read back and compared byte by byte. */
 const AS_STORED = '* -text -eol -crlf -ident -filter -working-tree-encoding\n';
 
 /** Why a drill could not prove anything, although nothing is known to be wrong with the archive. */
@@ -33,7 +33,7 @@ export interface ProveOptions extends RestoreContext {
   archives: Pick<Parameters<typeof restoreVersion>[0], 'root' | 'repository' | 'choice'>;
   /** An empty folder on the disk that has room for it. The caller removes it. */
   scratch: string;
-  /** What the database knows of a version; null if nothing, or if it is away. */
+  /** What the database knows about a version; null if nothing, or if the database is unreachable. */
   findRecorded(version: number): Promise<RecordedVersion | null>;
   /** Called with what has been found so far. */
   onFound(
@@ -43,10 +43,10 @@ export interface ProveOptions extends RestoreContext {
 }
 
 /**
- * Restores a version with the code of `restore`, and proves what came out: git reads every object and finds all that
- * its refs need, the refs are the recorded ones, and the files of the default branch can be written and have the
- * content that its tree names. Throws ArchiveFault if the archive is damaged, DrillIncomplete or AppError if nobody
- * can tell.
+ * Restores a version with the code of `restore`, and proves the result: git reads every object and finds everything
+ * that its refs need, the refs are the recorded ones, and the files of the default branch can be written and have the
+ * content that its tree names. Throws ArchiveFault if the archive is damaged, and DrillIncomplete or AppError if that
+ * cannot be determined.
  */
 export async function proveRestorable(options: ProveOptions): Promise<void> {
   const { archives, scratch, environment, clock, signal, onFound } = options;
@@ -90,12 +90,12 @@ async function compareRefs(
   } else if (headCommit !== null) found.set('HEAD', headCommit);
   const refs_sha256 = digestRefs(found);
   if (version === null || manifest === null) {
-    // Restoring has compared them with the header of the bundle, which is all that there is.
+    // Restoring has compared them with the header of the bundle; nothing else is recorded.
     return { refs, refs_sha256, refs_recorded_in: 'bundle' };
   }
   const recorded = await findRecorded(version);
   if (recorded !== null && recorded.manifestSha256 !== manifest.sha256) {
-    throw corrupt(`version ${version} is another one than the database has recorded`);
+    throw corrupt(`version ${version} is not the one that the database has recorded`);
   }
   const isInDatabase = recorded !== null && recorded.refsSha256 !== '';
   if (refs_sha256 !== (isInDatabase ? recorded.refsSha256 : digestRefs(manifest.refs))) {
@@ -159,7 +159,7 @@ async function checkOut(
       ),
     );
   }
-  // An index that knows nothing of the files, so that git has to read each of them.
+  // An index that knows nothing about the files makes git read each of them.
   await git.read([...options, 'read-tree', head]);
   await compareFiles(git, options);
   return { head, tree_sha, tree_files: listed.files, tree_bytes: listed.bytes };
@@ -181,7 +181,10 @@ async function compareFiles(git: Git, options: readonly string[]): Promise<void>
   );
 }
 
-/** What a checkout writes: files and how large they are, entries with folders too, and the bytes of the longest path. */
+/**
+ * What a checkout writes: how many files, how many entries including folders, their size, and the longest path in
+ * bytes.
+ */
 async function listTree(
   git: Git,
   gitDir: string,
@@ -191,7 +194,7 @@ async function listTree(
   const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-t', '-l', '-z', head];
   try {
     for await (const entry of git.stream(args, '\0', { timeoutMs: LIST_TIMEOUT_MS })) {
-      // `<mode> <type> <object> <size>\t<path>`; a folder has no size, nor has a submodule, which leaves an empty one.
+      // `<mode> <type> <object> <size>\t<path>`. Folders have no size, nor have submodules, which become empty folders.
       const tab = entry.indexOf('\t');
       const [, type, , size = ''] = entry.slice(0, tab).split(/ +/);
       listed.longestPath = Math.max(listed.longestPath, Buffer.byteLength(entry.slice(tab + 1)));

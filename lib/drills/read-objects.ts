@@ -4,16 +4,16 @@ import type { Git } from '../git/git.ts';
 import type { DrillEvidence } from '../records/drills/new-drill.ts';
 import { cleanText } from '../text/clean-text.ts';
 
-/** An object that is the same as at the source, but not what git would write today. Restoring has proved its bytes. */
+/** An object that is the same as at the source, but that git would not write today. Restoring has proven its bytes. */
 const oldDefect = /^error in (?:blob|commit|tag|tree) [0-9a-f]+: \w+: /;
-/** Names of refs, which restoring has compared; newer versions of git look at them too. */
+/** Names of refs, which restoring has compared; newer versions of git check them, too. */
 const aboutRefs = /^(?:error|warning): (?:refs\/|packed-refs|HEAD\b)/;
 const harmless = /^(?:warning\b|notice:|Checking |dangling |unreachable |root |tagged )/;
 const MAX_PART = 2 ** 16;
 
 /**
  * Makes git read every object and everything that its refs lead to (`git fsck`). Throws CORRUPT_ARCHIVE with the first
- * that is damaged or missing, and GitError for a problem of this machine.
+ * that is damaged or missing, and GitError for a problem with this machine.
  */
 export async function readObjects(
   git: Git,

@@ -176,7 +176,7 @@ describe('GET /api/evidence', () => {
       'Repositories that are backed up: 2, proven restorable in this period: 1',
     );
     expect(text).toContain(
-      'The rows from the first drill of this period to the last, and one on either side, were checked while this was made (3 rows)',
+      'The rows from the first drill of this period to the last, and one on either side, were checked when this report was made (3 rows)',
     );
     expect(text).toContain('`npm run doctor` checks the whole ledger.');
     expect(text).toMatch(/Hash of the last intact row: [0-9a-f]{64}\./);
@@ -230,7 +230,7 @@ describe('GET /api/evidence', () => {
     await drill(3);
     await tamper(database.db, 'UPDATE restore_drills SET bytes = 5 WHERE id = 2');
     expect((await evidence()).text).toContain(
-      'The ledger is NOT intact: it is not as it was written (row 2). The 1 row before it is.',
+      'The ledger is NOT intact: it was altered after it was written (row 2). The 1 row before it is.',
     );
   });
 
@@ -239,7 +239,7 @@ describe('GET /api/evidence', () => {
     const ofDays = async (from: number, to: number) =>
       (await client().get(`/api/evidence?from=2026-05-${10 + from}&to=2026-05-${10 + to}`)).text;
     expect(await ofDays(1, 5)).toContain('(2 rows)');
-    expect(await ofDays(8, 9)).toContain('There is no row of this period.');
+    expect(await ofDays(8, 9)).toContain('The ledger has no row in this period.');
     await tamper(database.db, 'UPDATE restore_drills SET bytes = 5 WHERE id = 1');
     expect(await ofDays(1, 5)).toContain('(2 rows)');
     await tamper(database.db, "UPDATE restore_drills SET sha256 = repeat('f', 64) WHERE id = 2");
@@ -255,7 +255,7 @@ describe('GET /api/evidence', () => {
       `UPDATE restore_drills SET started_at = '2026-04-01' WHERE id = ${id}`,
     );
     expect((await evidence()).text).toContain(
-      `The ledger is NOT intact: it is not as it was written (row ${id}).`,
+      `The ledger is NOT intact: it was altered after it was written (row ${id}).`,
     );
   });
 

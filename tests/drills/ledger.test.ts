@@ -87,7 +87,9 @@ describe('a check of the ledger', () => {
     const { report, of } = await examine();
     expect(of('restore_drills')).toMatchObject({
       status: 'failed',
-      detail: expect.stringContaining('row 2 (eve/app): it is not as it was written; the 1 before'),
+      detail: expect.stringContaining(
+        'row 2 (eve/app): it was altered after it was written; the 1 before',
+      ),
     });
     expect(report.ok).toBe(false);
   });

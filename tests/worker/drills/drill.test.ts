@@ -143,7 +143,7 @@ describe('a restore drill', () => {
       text: "UPDATE archive_versions SET manifest_sha256 = repeat('a', 64)",
     });
     expect((await drill()).stdout).toContain(
-      'FAILED: local/app, version 1 from folder: CORRUPT_ARCHIVE: version 1 is another one than the database has recorded',
+      'FAILED: local/app, version 1 from folder: CORRUPT_ARCHIVE: version 1 is not the one that the database has recorded',
     );
   });
 
