@@ -3,15 +3,15 @@ import { type Delivered, type DeliveryDeps, deliverMessages } from './deliveries
 import type { Evaluated } from './incidents/apply-findings.ts';
 import { type EvaluationDeps, evaluateRules } from './incidents/evaluate.ts';
 
-/** What alerts are raised with. */
+/** What `raiseAlerts` needs. */
 export interface AlertDeps extends EvaluationDeps, DeliveryDeps {
   channels: readonly AlertChannel[];
   config: EvaluationDeps['config'] & DeliveryDeps['config'];
 }
 
 /**
- * Evaluates the rules, and tells the channels what is new. Safe when several processes do it at once. Throws
- * SERVICE_UNAVAILABLE if the database is away.
+ * Evaluates the rules, and notifies the channels of what is new. Safe to run in several processes at once. Throws
+ * SERVICE_UNAVAILABLE if the database is unreachable.
  */
 export async function raiseAlerts(deps: AlertDeps): Promise<Evaluated & Delivered> {
   const evaluated = await evaluateRules(deps);

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openAlertChannels } from '../../lib/alerts/channels/open-channels.ts';
-import { tellDatabaseAway } from '../../lib/alerts/outage/database-outage.ts';
+import { alertDatabaseUnreachable } from '../../lib/alerts/outage/database-outage.ts';
 import { rememberInFolder } from '../../lib/alerts/outage/folder-memory.ts';
 import type { OutageMemory } from '../../lib/alerts/outage/outage-memory.ts';
 import type { OutageWatchDeps } from '../../lib/backups/runs/outage-watch.ts';
@@ -127,7 +127,7 @@ describe('the sweep of a server whose database is away', () => {
     const deps = inFolder();
     const { clock, config, log } = deps;
     const memory = folderMemory();
-    await tellDatabaseAway(
+    await alertDatabaseUnreachable(
       { memory, who: 'The worker', clock, tell: log.warn },
       await openAlertChannels(config, { db: null, fetch, clock }),
       { reason: 'it did not answer after a run', toleratedMs: 0 },
@@ -170,7 +170,7 @@ describe('the sweep of a server whose database is away', () => {
       // What a killed process would have written after it has sent.
       const memory = { ...noted, write: onlyFirst(noted.write) };
       const outage = { memory, who: 'The server', clock: deps.clock, tell: deps.log.warn };
-      await tellDatabaseAway(outage, dying, { reason: 'it is away', toleratedMs: 0 });
+      await alertDatabaseUnreachable(outage, dying, { reason: 'it is away', toleratedMs: 0 });
       deps.clock.advance(15 * MINUTE_MS);
     }
     expect(await noted.read()).toMatchObject({ channels: [{ attempts: 2, unclear: 2 }] });
@@ -181,7 +181,7 @@ describe('the sweep of a server whose database is away', () => {
     const { clock, config, log } = inFolder();
     const channels = await openAlertChannels(config, { db: null, fetch, clock });
     const tellAs = (who: string) =>
-      tellDatabaseAway({ memory: folderMemory(), who, clock, tell: log.warn }, channels, {
+      alertDatabaseUnreachable({ memory: folderMemory(), who, clock, tell: log.warn }, channels, {
         reason: 'it does not answer',
         toleratedMs: 0,
       });

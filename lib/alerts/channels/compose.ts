@@ -4,19 +4,19 @@ import type { AlertMessage } from './channel.ts';
 const MAX_TITLE = 200;
 const MAX_LINE = 500;
 const MAX_LINES = 200;
-/** For "… and 1000000 more". */
+/** Room for "… and 1000000 more". */
 const MORE_LENGTH = 40;
 
-/** What every channel starts with: single lines without control or deceptive characters and credentials. */
+/** What every channel starts with: single lines, without control characters, deceptive characters or credentials. */
 export interface PlainMessage {
   title: string;
   lines: readonly string[];
-  /** How many lines are left out already. */
+  /** How many lines are already left out. */
   omitted: number;
   link: string | null;
 }
 
-/** Cleans the foreign text of a message. */
+/** Cleans the untrusted text of a message. */
 export function toPlain({ title, lines, link }: AlertMessage): PlainMessage {
   const kept = lines.slice(0, MAX_LINES).map((line) => cleanText(line, MAX_LINE));
   return {
@@ -30,8 +30,8 @@ export function toPlain({ title, lines, link }: AlertMessage): PlainMessage {
 const lengthOf = (text: string) => text.length;
 
 /**
- * Joins as many lines as fit into `room`, and says how many do not. `write` is applied to each line before it is
- * measured, so that no escape sequence is cut.
+ * Joins as many lines as fit into `room`, and says how many do not. Applies `write` to each line before measuring it,
+ * so that no escape sequence is cut.
  */
 export function joinFitting(
   { lines, omitted }: Pick<PlainMessage, 'lines' | 'omitted'>,
@@ -53,7 +53,7 @@ export function joinFitting(
 
 const marks = { critical: '🔴', warning: '🟠', info: '🔵' } as const;
 
-/** An emoji that says how bad it is. */
+/** An emoji that shows how serious a message is. */
 export function markOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'severity'>): string {
   return kind === 'resolved' ? '🟢' : marks[severity];
 }
@@ -65,14 +65,14 @@ export function loudnessOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'seve
 }
 
 /**
- * Keeps a name after an @ from mentioning a user, and leaves mail addresses as they are. Mattermost finds a mention also
- * behind a dot, a dash or an underscore.
+ * Keeps a name after an @ from mentioning a user, and leaves mail addresses as they are. Mattermost also finds a
+ * mention after a dot, a dash or an underscore.
  */
 export function withoutMentions(text: string): string {
   return text.replace(/(?<![A-Za-z0-9])@(?=[\w&!])/g, '@\u200b');
 }
 
-/** Keeps an address from becoming a link where the service looks for them itself. */
+/** Keeps an address from becoming a link in services that look for links themselves. */
 export function withoutLinks(text: string): string {
   return text.replace(/:(?=\/\/)|\bwww(?=\.)/gi, '$&\u200b');
 }

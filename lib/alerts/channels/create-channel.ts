@@ -9,12 +9,12 @@ import { composeSlack } from './slack.ts';
 import { composeTelegram } from './telegram.ts';
 import { composeWebhook } from './webhook.ts';
 
-/** What a channel sends with. */
+/** What a channel needs to send. */
 export type SendDeps = PostDeps & { config: AlertSendingConfig };
 
 type Target<Kind extends ChannelAddress['kind']> = Extract<ChannelAddress, { kind: Kind }>;
 
-/** What is posted. */
+/** A request to a service. */
 interface Posted {
   service: string;
   url?: string;
@@ -22,7 +22,7 @@ interface Posted {
   body: string;
 }
 
-/** A channel to an address. */
+/** Creates a channel that sends to an address. */
 export function createChannel(deps: SendDeps, name: string, address: ChannelAddress): AlertChannel {
   const { kind } = address;
   if (address.kind === 'mail') {
@@ -35,7 +35,7 @@ export function createChannel(deps: SendDeps, name: string, address: ChannelAddr
       const posted = await compose(deps, address, message);
       const { url, isPublicService, secrets } = address;
       const response = await post(deps, { url, isPublicService, secrets, signal, ...posted });
-      // What an Apprise API answers for a key under which nothing is stored.
+      // This is how an Apprise API answers for a key under which nothing is stored.
       if (kind === 'apprise' && response.status === 204)
         throw new ChannelError('the Apprise API has nothing under this key', { retryable: false });
     },
@@ -56,7 +56,7 @@ async function compose(
     case 'slack':
       return json('Slack', composeSlack(address, message));
     case 'discord':
-      // So that the answer says whether the message was taken.
+      // Makes the answer say whether the message was accepted.
       return { ...json('Discord', composeDiscord(message)), url: `${address.url}?wait=true` };
     case 'telegram':
       return json('Telegram', composeTelegram(address, message));

@@ -3,7 +3,7 @@ import { joinFitting, markOf, toPlain, withoutMentions } from './compose.ts';
 import { escapeMarkdown, escapeMarkdownLine } from './markdown.ts';
 
 const MAX_CONTENT = 2_000;
-/** Discord's flag for no previews: foreign text may contain links. */
+/** Discord's flag for no previews: untrusted text may contain links. */
 const SUPPRESS_EMBEDS = 4;
 
 /** The body of a message for Discord's webhooks. */

@@ -1,12 +1,12 @@
 import { isLinkLocal } from '../../http/network.ts';
 import { ChannelError } from './channel.ts';
 
-/** The addresses of a host name. */
+/** Finds the addresses of a host name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 /**
- * A `fetch` that does not go to link-local addresses, where the machines of clouds keep credentials, also under a name
- * that leads there. For addresses that came from a browser.
+ * A `fetch` that refuses link-local addresses, where cloud machines keep credentials, and names that resolve to one.
+ * For addresses that came from a browser.
  */
 export function guardFetch(fetch: typeof globalThis.fetch, resolve: Resolve): typeof fetch {
   return async (input, init) => {
@@ -19,14 +19,14 @@ export function guardFetch(fetch: typeof globalThis.fetch, resolve: Resolve): ty
   };
 }
 
-/** Asks the system's resolver; a name without an address has none. */
+/** Asks the system's resolver. A name that cannot be resolved has no addresses. */
 export const resolveHost: Resolve = async (hostname) => {
   try {
     const { lookup } = await import('node:dns/promises');
     const found = await lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true });
     return found.map(({ address }) => address);
   } catch {
-    // Then `fetch` says why, or resolves it in its own way, as it does where there is no resolver.
+    // `fetch` then says why, or resolves the name in its own way where there is no resolver.
     return [];
   }
 };

@@ -10,13 +10,13 @@ export interface ListedChannel {
   /** The host, or a shortened mail address. */
   place: string;
   source: 'variable' | 'page';
-  /** Why nothing can be sent through it, as far as is known; null otherwise. */
+  /** Why nothing can be sent through it, as far as is known; null if nothing prevents it. */
   fault: string | null;
   created_by: string | null;
   created_at: string | null;
 }
 
-/** Lists the channels of ALERT_CHANNELS, then those of the dashboard; only the former without a database. */
+/** Lists the channels of ALERT_CHANNELS, then those of the dashboard. Without a database, lists only the former. */
 export async function listChannels(
   config: AlertSendingConfig,
   db: Database | null,

@@ -7,13 +7,13 @@ import { type PostDeps, post } from './post.ts';
 
 const MAX_CHARS = 20_000;
 
-/** What mail lacks; null if it can be sent. */
+/** What is missing for sending mail; null if it can be sent. */
 export function findMailFault({ RESEND_API_KEY, SMTP_FROM }: AlertSendingConfig): string | null {
   if (RESEND_API_KEY !== undefined && SMTP_FROM !== undefined) return null;
   return 'no mail can be sent: set RESEND_API_KEY and SMTP_FROM';
 }
 
-/** Mails a message through Resend, once for each message however often it is tried. */
+/** Mails a message through Resend, which delivers it only once, even if it is retried. */
 export async function sendMail(
   deps: PostDeps & { config: AlertSendingConfig },
   { to }: { to: string },
@@ -22,7 +22,7 @@ export async function sendMail(
 ): Promise<void> {
   const { RESEND_API_KEY: key, SMTP_FROM: from, RESEND_BASE_URL: base } = deps.config;
   if (key === undefined || from === undefined) {
-    // Another process may have them, or this one after its next start: to give up here would be final.
+    // Another process may have them, or this one after a restart, so the message must not be given up.
     throw new ChannelError(`${findMailFault(deps.config)}`, { retryable: true });
   }
   const mail = JSON.stringify({ from, to: [to], ...compose(message) });

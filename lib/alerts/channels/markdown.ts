@@ -1,11 +1,13 @@
 import { withoutLinks } from './compose.ts';
 
-/** Text within a line of Markdown. What is escaped in an address would show there, so it is kept from being a link. */
+/**
+ * Escapes text within a line of Markdown. Escapes would show in addresses, so these are kept from being links instead.
+ */
 export function escapeMarkdown(text: string): string {
   return withoutLinks(text.replace(/[\\`*_~|[\]()]/g, '\\$&'));
 }
 
-/** A whole line: also what makes a heading, a list or a rule at its start. */
+/** Escapes a whole line, including what would start a heading, a list or a rule. */
 export function escapeMarkdownLine(text: string): string {
   return escapeMarkdown(text)
     .replace(/^(?=[-+#])|(?<=^\d{1,9})(?=\.)/, '\\')

@@ -6,17 +6,17 @@ import { guardFetch, type Resolve, resolveHost } from './guarded-fetch.ts';
 import type { PostDeps } from './post.ts';
 import { readStoredChannels, type StoredChannel } from './stored-channels.ts';
 
-/** What channels are opened with. */
+/** What is needed to open channels. */
 export interface ChannelDeps extends PostDeps {
-  /** Null for the channels of ALERT_CHANNELS alone, such as while the database is away. */
+  /** Null for only the channels of ALERT_CHANNELS, for example while the database is unreachable. */
   db: Database | null;
   /** Default: the system's resolver. */
   resolve?: Resolve;
 }
 
 /**
- * The channels of ALERT_CHANNELS, then those of the dashboard. One that cannot be used, such as without the key that
- * its address was sealed with, is there too, and says so whenever something is sent through it.
+ * Opens the channels of ALERT_CHANNELS, then those of the dashboard. A channel that cannot be used, for example without
+ * the key that its address was sealed with, is included and reports that whenever something is sent through it.
  */
 export async function openAlertChannels(
   config: AlertSendingConfig,
@@ -35,7 +35,7 @@ function openStored(
   { name, kind, address, fault }: StoredChannel,
 ): AlertChannel {
   if (address === null) {
-    // Another process may know the key, or this one after its next start: to give up here would be final.
+    // Another process may know the key, or this one after a restart, so the message must not be given up.
     const send = () => Promise.reject(new ChannelError(`${fault}`, { retryable: true }));
     return { name, kind, send };
   }

@@ -7,35 +7,35 @@ import { ChannelError } from './channel.ts';
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_REASON = 150;
 const MAX_WAIT_MS = 24 * 60 * 60_000;
-/** Statuses below 500 that may pass. An Apprise API answers 424 if one of its services failed. */
-const passing = new Set([408, 424, 425, 429]);
-/** Errors of a connection over which nothing was sent. */
+/** Statuses below 500 that are worth a retry. An Apprise API answers 424 if one of its services failed. */
+const transient = new Set([408, 424, 425, 429]);
+/** Error codes of connections over which nothing was sent. */
 const neverSent =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|.*_CERT.*|ERR_TLS.*|ERR_SSL.*)$/;
 
-/** What a request to a service needs. */
+/** What is needed to send a request to a service. */
 export interface PostDeps {
   fetch: typeof fetch;
   clock: Pick<Clock, 'now'>;
 }
 
 interface PostOptions {
-  /** Who is asked, for errors. */
+  /** The name of the service, for errors. */
   service: string;
   url: string;
   headers?: Record<string, string>;
-  /** Sent as it is, as JSON. */
+  /** The JSON to send. */
   body: string;
   signal: AbortSignal;
-  /** Whether the reason in an answer may be shown: only that of a known service. */
+  /** Whether the reason in an answer may be shown, which is safe only for known services. */
   isPublicService: boolean;
-  /** What an answer must not contain to be shown. */
+  /** Texts that must not be shown: a reason that contains one is dropped. */
   secrets: readonly string[];
 }
 
 /**
- * Posts a message. Answers are read up to a limit, and only to explain a refusal; a redirect is not followed, since it
- * would take secrets elsewhere. Throws ChannelError.
+ * Posts a message. Answers are read up to a limit, and only to explain a refusal. Redirects are not followed, since
+ * they would take secrets elsewhere. Throws ChannelError.
  */
 export async function post(deps: PostDeps, options: PostOptions): Promise<Response> {
   const { service, url, headers, body, signal } = options;
@@ -52,7 +52,7 @@ export async function post(deps: PostDeps, options: PostOptions): Promise<Respon
     throw describeFailure(service, error, signal);
   }
   if (response.ok) {
-    // The message was taken: a connection that breaks now changes nothing.
+    // The message was accepted: a connection that breaks now does not matter.
     await response.body?.cancel().catch(() => undefined);
     return response;
   }
@@ -86,20 +86,20 @@ async function describeRefusal(
     const message = `${service} answered with a redirect (${status}), which is not followed`;
     return new ChannelError(message, { retryable: false });
   }
-  // A refusal is one even if its body cannot be read.
+  // It is a refusal even if its body cannot be read.
   const text = await readBoundedText(response, MAX_ANSWER_BYTES).catch(() => '');
   const reason = isPublicService ? readReason(text, secrets) : '';
   const isFault = status >= 500;
-  // A service that says when to come back has not taken the message.
+  // A service that says when to come back has not accepted the message.
   const isBusy = status === 503 && headers.has('Retry-After');
   return new ChannelError(`${service} answered ${status}${reason === '' ? '' : `: ${reason}`}`, {
-    retryable: isFault || passing.has(status),
+    retryable: isFault || transient.has(status),
     retryAfterMs: readWait(headers.get('Retry-After'), text, clock.now()),
     mayHaveArrived: (isFault && !isBusy) || status === 408 || status === 424,
   });
 }
 
-/** The fields in which services report an error, or a plain text. */
+/** Reads the field in which services report an error, or a plain text. */
 function readReason(text: string, secrets: readonly string[]): string {
   const { description, message, error } = Object(parseJson(text)) as Record<string, unknown>;
   const said = [description, message, error, /^[\w .,:-]{1,150}$/.test(text) ? text : null].find(
@@ -107,14 +107,14 @@ function readReason(text: string, secrets: readonly string[]): string {
   );
   const whole = typeof said === 'string' ? said : '';
   const reason = cleanText(whole, MAX_REASON);
-  // The whole text as well, because cutting it may leave part of a secret.
+  // Checks the whole text as well, because cutting it may leave part of a secret.
   const texts = [whole, reason];
   return secrets.filter(Boolean).some((part) => texts.some((it) => it.includes(part)))
     ? ''
     : reason;
 }
 
-/** The wait that a header (seconds or a date) or the body (seconds) asks for. */
+/** Reads how long to wait, in milliseconds, from a header (seconds or a date) or from the body (seconds). */
 function readWait(header: string | null, text: string, now: number): number | undefined {
   const { retry_after, parameters } = Object(parseJson(text)) as Record<string, unknown>;
   const inBody = retry_after ?? (Object(parameters) as Record<string, unknown>).retry_after;

@@ -1,9 +1,9 @@
 import type { AlertMessage } from './channel.ts';
 import { joinFitting, loudnessOf, markOf, toPlain, withoutMentions } from './compose.ts';
 
-// Plain text as fields of JSON: nothing in it is a header or markup.
+// These services take plain text in JSON fields: nothing in it acts as a header or as markup.
 
-/** Bytes of a message; ntfy makes a file of a longer one. */
+/** Maximum bytes of a message; ntfy turns a longer one into a file. */
 const MAX_NTFY_BYTES = 4_096;
 const MAX_CHARS = 4_000;
 
@@ -14,7 +14,7 @@ export function composeNtfy({ topic }: { topic: string }, message: AlertMessage)
   return {
     topic,
     title: plain.title,
-    // ntfy writes "triggered" for an empty one.
+    // ntfy shows "triggered" for an empty message.
     message: lines === '' ? plain.title : lines,
     priority: [3, 4, 5][loudnessOf(message)],
     tags: [tagOf(message)],

@@ -2,15 +2,15 @@ import type { AlertMessage } from './channel.ts';
 import { joinFitting, markOf, toPlain, withoutMentions } from './compose.ts';
 import { escapeMarkdown, escapeMarkdownLine } from './markdown.ts';
 
-/** Of the text of a block. */
+/** Maximum length of the text of a block. */
 const MAX_BLOCK = 3_000;
 const MAX_HEADER = 150;
-/** Slack's main host. Its others count as compatible programs, so that their notifications show escapes. */
+/** Slack's main host. Its other hosts count as compatible programs, so their notifications show escapes. */
 const HOST = 'hooks.slack.com';
 
 /**
- * The body of a message for Slack's incoming webhooks at `url`, and for programs like it. Slack shows the blocks
- * as plain text, and notifies with the text. Others ignore the blocks, and read Markdown in the text.
+ * The body of a message for Slack's incoming webhooks at `url`, and for compatible programs. Slack shows the blocks as
+ * plain text, and uses `text` for notifications. Compatible programs ignore the blocks, and read `text` as Markdown.
  */
 export function composeSlack({ url }: { url: string }, message: AlertMessage): object {
   const plain = toPlain(message);
@@ -25,7 +25,7 @@ export function composeSlack({ url }: { url: string }, message: AlertMessage): o
       ...(lines === '' ? [] : [plainBlock('section', lines)]),
       ...(link === '' ? [] : [{ type: 'section', text: { type: 'mrkdwn', text: link } }]),
     ],
-    // Of the text, for notifications.
+    // Applies to `text`, which Slack uses for notifications.
     mrkdwn: !isSlack,
     unfurl_links: false,
     unfurl_media: false,
@@ -46,7 +46,7 @@ function composeMarkdown(message: AlertMessage, link: string): string {
   return join([title, joinFitting(plain, MAX_BLOCK, { write }), link]);
 }
 
-/** Escapes mentions and links too. Slack knows no other escapes. */
+/** Also escapes mentions and links. Slack has no other escapes. */
 function escapeEntities(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -13,7 +13,7 @@ import {
 } from '../../records/alerts/alert-channels.ts';
 import { createSealing, type Sealing } from '../../security/sealing.ts';
 
-/** A channel of the dashboard. */
+/** A channel that was added in the dashboard. */
 export interface StoredChannel extends Omit<AlertChannelRow, 'sealed_address'> {
   /** Null if it cannot be used. */
   address: ChannelAddress | null;
@@ -27,8 +27,8 @@ interface StoreDeps {
 }
 
 /**
- * The channels of the dashboard, with names that ALERT_CHANNELS does not have. With `renews`, those that an old key sealed
- * are sealed with the current one.
+ * Reads the channels of the dashboard, with names that ALERT_CHANNELS does not use. With `renews`, addresses that an
+ * old key sealed are sealed with the current one.
  */
 export async function readStoredChannels(
   { db, config }: StoreDeps,
@@ -38,7 +38,7 @@ export async function readStoredChannels(
   const sealing = findSealing(config);
   return Promise.all(
     rows.map(async ({ sealed_address: sealed, ...stored }) => {
-      // ALERT_CHANNELS may have got a channel of this name later.
+      // A channel of this name may have been added to ALERT_CHANNELS later.
       const name = isConfigured(config, stored.name) ? `${stored.name} (page)` : stored.name;
       const row = { ...stored, name };
       if (sealing === null) return { ...row, address: null, fault: NO_KEY };
@@ -70,7 +70,7 @@ function checkAddress(
   }
 }
 
-/** Only whoever operates the server decides who may get mail. */
+/** Only the operator of the server decides who may get mail. */
 function findRecipientFault(address: ChannelAddress, allowed: readonly string[]): string | null {
   if (address.kind !== 'mail') return null;
   const to = address.to.toLowerCase();
@@ -85,7 +85,7 @@ interface NewChannel {
 
 /**
  * Stores a channel. Throws CREDENTIAL_STORAGE_UNAVAILABLE without CREDENTIALS_ENCRYPTION_KEY, VALIDATION_ERROR for an
- * address that is not valid, and CONFLICT for a name that is taken or one channel too many. No error has the address.
+ * invalid address, and CONFLICT for a name that is taken or one channel too many. No error contains the address.
  */
 export async function storeChannel(
   { db, config }: StoreDeps,
@@ -98,7 +98,7 @@ export async function storeChannel(
   }
   const { kind, place } = parseGiven(text, config);
   if (isConfigured(config, name)) {
-    throw new AppError('CONFLICT', 'ALERT_CHANNELS has a channel of this name');
+    throw new AppError('CONFLICT', 'ALERT_CHANNELS already has a channel of this name');
   }
   const id = randomUUID();
   const outcome = await addAlertChannel(db, {
@@ -106,9 +106,10 @@ export async function storeChannel(
     sealed_address: sealing.seal(text, id),
     created_by: createdBy,
   });
-  if (outcome === 'taken') throw new AppError('CONFLICT', 'there is a channel of this name');
+  if (outcome === 'taken')
+    throw new AppError('CONFLICT', 'there is already a channel of this name');
   if (outcome === 'full') {
-    throw new AppError('CONFLICT', `there are ${MAX_STORED_CHANNELS} channels already`);
+    throw new AppError('CONFLICT', `there are already ${MAX_STORED_CHANNELS} channels`);
   }
 }
 
@@ -126,7 +127,7 @@ function parseGiven(text: string, { SMTP_TO }: AlertSendingConfig): ChannelAddre
   }
 }
 
-/** Whether ALERT_CHANNELS has a channel of a name, in any letter case. */
+/** Whether ALERT_CHANNELS has a channel of this name, in any letter case. */
 function isConfigured({ ALERT_CHANNELS }: AlertSendingConfig, name: string): boolean {
   return ALERT_CHANNELS.some((other) => other.name.toLowerCase() === name.toLowerCase());
 }

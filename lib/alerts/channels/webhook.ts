@@ -27,7 +27,7 @@ export async function composeWebhook(
       link,
     },
   });
-  // Between its parts the signed text has dots.
+  // In the signed text, dots separate the parts.
   const id = encodeURIComponent(message.id).replaceAll('.', '%2E');
   const now = new Date(clock.now());
   return {

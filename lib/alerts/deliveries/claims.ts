@@ -2,13 +2,13 @@ import type { Database, Statement } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { MAX_NAMED, type MessageFacts } from '../incidents/message.ts';
 
-/** How often a message may have reached a channel, at most. */
+/** Maximum number of attempts of one message that may have reached a channel. */
 const MAX_UNCLEAR = 2;
-/** How many messages of a channel may wait because they may have arrived. With more, the service is down. */
+/** How many messages of a channel may wait because they may have arrived. If there are more, the service is down. */
 const MAX_WAITING = 1;
-/** Tries of one message; each of them was refused, or the service was not there. */
+/** Maximum number of attempts of one message, each refused or made while the service was unreachable. */
 const MAX_ATTEMPTS = 50;
-/** Longer than a message may take: a process that still holds the claim then was killed. */
+/** Longer than sending a message takes: a process that still holds its claim then was killed. */
 const LEASE = "interval '2 minutes'";
 
 const isOpen = 'delivered_at IS NULL AND given_up_at IS NULL';
@@ -24,18 +24,19 @@ const giveUp: Statement = {
       AND (unclear >= ${MAX_UNCLEAR} OR attempts >= ${MAX_ATTEMPTS} OR created_at <= $1::timestamptz - interval '1 day')`,
 };
 
-/** Gives up what may have arrived twice, and what could not be delivered within a day. */
+/** Gives up messages that may have arrived twice, and those that could not be delivered within a day. */
 export async function giveUpMessages(db: Database, now: number): Promise<void> {
   await db.query(giveUp, [new Date(now).toISOString()]);
 }
 
 // A message that may have arrived waits for its only retry, and so do others about the same incident. If it held back
-// all messages, a service that hangs on one would silence the channel for that time.
+// all messages, a service that hangs on one would silence the channel meanwhile.
 const waiting = `SELECT incident_id FROM alert_deliveries
   WHERE channel = $2 AND ${isOpen} AND unclear > 0 AND claimed_until <= $1::timestamptz AND next_attempt_at > $1::timestamptz
   LIMIT ${MAX_WAITING + 1}`;
 
-// Counts the attempt as possibly delivered before it is made: a process that is killed while it sends cannot say.
+// Counts the attempt as possibly delivered before it is made, because a process that is killed while sending cannot
+// record it.
 const claim: Statement = {
   name: 'claim_alert',
   text: `WITH waiting AS MATERIALIZED (${waiting}), claimed AS (
@@ -60,8 +61,8 @@ const claim: Statement = {
       )::int AS "repositoryCount",
       (SELECT count(*) FROM incident_repositories AS concerned
        WHERE concerned.incident_id = incident.id AND concerned.resolved_at IS NULL AND concerned.joined_at > (
-         SELECT max(about_at) FROM alert_deliveries AS told
-         WHERE told.incident_id = incident.id AND told.channel = $2 AND told.about_at < claimed.about_at
+         SELECT max(about_at) FROM alert_deliveries AS earlier
+         WHERE earlier.incident_id = incident.id AND earlier.channel = $2 AND earlier.about_at < claimed.about_at
        ))::int AS "newCount",
       (SELECT coalesce(json_agg(named), '[]')::text FROM (
         SELECT repository_name AS name, ${cutTextSql('reason', 300)} AS reason
@@ -79,7 +80,7 @@ export interface ClaimedMessage extends MessageFacts {
   attempts: number;
 }
 
-/** Who sends what, and when. */
+/** Which process sends through which channel, and when. */
 export interface Claim {
   channel: string;
   /** Unique to this process and round. */
@@ -89,9 +90,9 @@ export interface Claim {
 }
 
 /**
- * Claims the oldest message of a channel; null if there is none, or if it is another's or not due. Messages of a
- * channel arrive in their order, so that one that cannot be sent holds back the others. One that may have arrived holds
- * back only those about its incident, unless it is not alone.
+ * Claims the oldest message of a channel; null if there is none, or if it is not due or claimed by another process. The
+ * messages of a channel arrive in order, so one that cannot be sent holds back the rest. One that may have arrived
+ * holds back only those about its incident, unless several may have arrived.
  */
 export async function claimMessage(
   db: Database,
@@ -105,13 +106,13 @@ export async function claimMessage(
   return row === undefined ? null : { ...row, repositories: JSON.parse(row.repositories) };
 }
 
-/** How sending ended. */
+/** The outcome of sending. */
 export type Sent =
   | { outcome: 'delivered' }
-  /** `retryInMs` is null if it is not tried again. */
+  /** `retryInMs` is null if there is no retry. */
   | { outcome: 'failed'; reason: string; mayHaveArrived: boolean; retryInMs: number | null };
 
-// A process that is too late, after another has claimed the message, only corrects the record of its own attempt.
+// A process that is too late, because another has claimed the message, only corrects the record of its own attempt.
 const settle: Statement = {
   name: 'settle_alert',
   text: `UPDATE alert_deliveries SET
@@ -130,7 +131,7 @@ const settle: Statement = {
     WHERE id = $2::bigint`,
 };
 
-/** Records how sending a claimed message ended. */
+/** Records the outcome of sending a claimed message. */
 export async function settleMessage(
   db: Database,
   { id }: ClaimedMessage,

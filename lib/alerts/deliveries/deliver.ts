@@ -9,11 +9,11 @@ import { claimMessage, countWaiting, giveUpMessages, settleMessage } from './cla
 import { queueMessages } from './queue.ts';
 import { sendOnce } from './send.ts';
 
-/** No message is begun later in a round than this. */
+/** How long a round may begin to send messages. */
 const ROUND_MS = 20_000;
 const MAX_MESSAGES = 20;
 
-/** What messages are delivered with. */
+/** What is needed to deliver messages. */
 export interface DeliveryDeps {
   db: Database;
   clock: Clock;
@@ -22,7 +22,7 @@ export interface DeliveryDeps {
   config: Pick<AlertSendingConfig, 'PUBLIC_URL'>;
 }
 
-/** What a round of deliveries did. */
+/** The outcome of a round of deliveries. */
 export interface Delivered {
   delivered: number;
   /** Messages that wait for another round, counted up to 1,000. */
@@ -30,9 +30,9 @@ export interface Delivered {
 }
 
 /**
- * Queues what these channels have not been told, and sends what is due: the channels side by side, the messages of
- * each one after the other. Within about 30 seconds; what is left waits for the next round. Safe when several
- * processes do it at once. Throws SERVICE_UNAVAILABLE.
+ * Queues what these channels have not been sent yet, and sends what is due: to all channels in parallel, the messages
+ * of each in order. Takes at most about 30 seconds; what is left waits for the next round. Safe to run in several
+ * processes at once. Throws SERVICE_UNAVAILABLE.
  */
 export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
   const { db, clock, channels } = deps;
@@ -42,7 +42,7 @@ export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
   await queueMessages(db, names, began);
   const ended = await Promise.allSettled(channels.map((channel) => drain(deps, channel, began)));
   const failed = ended.find((one) => one.status === 'rejected');
-  // What was claimed and not settled is sent once more, when its lease has ended.
+  // What was claimed but not settled is sent again once its lease has ended.
   if (failed !== undefined) throw failed.reason;
   const delivered = ended.reduce(
     (sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0),
@@ -73,7 +73,8 @@ async function drain(
     }
     const about = { channel: channel.name, incident, kind, reason: sent.reason };
     log.warn('an alert was not delivered', about);
-    // The service is down: the others wait with it. Otherwise the next claim knows whether there is one to send.
+    // The service is down, so the other messages wait as well. Otherwise the next claim finds out whether there is one
+    // to send.
     if (sent.retryInMs !== null && !sent.mayHaveArrived) break;
   }
   return delivered;

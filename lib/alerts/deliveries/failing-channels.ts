@@ -2,7 +2,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 
-/** The newest messages that are read: all of a busy day. */
+/** How many of the newest messages are read: all of a busy day. */
 const MAX_READ = 1_000;
 
 // Messages of a channel are sent in the order of their ids, but one that may have arrived is tried again later.
@@ -21,7 +21,7 @@ const failing: Statement = {
     ORDER BY channel, newest.id DESC`,
 };
 
-/** A message that did not arrive, the last one of its channel. */
+/** The last message of a channel, which did not arrive. */
 export interface FailingChannel {
   channel: string;
   /** The incident that it is about. */
@@ -31,7 +31,7 @@ export interface FailingChannel {
   reason: string;
 }
 
-/** Those of these channels whose last message did not arrive, by name: none has arrived since. */
+/** The channels among these whose last message did not arrive, by name. */
 export function listFailingChannels(
   db: Database,
   channels: readonly string[],

@@ -1,8 +1,8 @@
 import type { Database, Statement } from '../../database/database.ts';
 
-// An incident has up to three messages, each named by its time. A process queues them for the channels that it
-// knows: several may know different ones. A channel hears of the end of what it was told of, and of nothing that
-// is older than a day.
+// An incident has three kinds of messages, each identified by its time. A process queues them for the channels that it
+// knows; several processes may know different ones. A channel is told that an incident ended only if it was told about
+// the incident, and it is told nothing that is older than a day.
 const queue: Statement = {
   name: 'queue_alerts',
   text: `INSERT INTO alert_deliveries (incident_id, kind, about_at, channel, created_at)
@@ -16,9 +16,9 @@ const queue: Statement = {
       WHERE resolved_at IS NOT NULL AND resolved_at > $1::timestamptz - interval '1 day'
     ) AS message CROSS JOIN unnest($2::text[]) AS channel
     WHERE kind = 'opened' OR kind = 'reminder' OR EXISTS (
-      SELECT FROM alert_deliveries AS told
-      WHERE told.incident_id = message.incident_id AND told.channel = channel.channel
-        AND NOT (told.given_up_at IS NOT NULL AND told.unclear = 0)
+      SELECT FROM alert_deliveries AS earlier
+      WHERE earlier.incident_id = message.incident_id AND earlier.channel = channel.channel
+        AND NOT (earlier.given_up_at IS NOT NULL AND earlier.unclear = 0)
     )
     ORDER BY about_at, array_position(ARRAY['opened', 'reminder', 'resolved'], kind), incident_id, channel
     ON CONFLICT DO NOTHING`,

@@ -4,12 +4,14 @@ import { cleanText } from '../../text/clean-text.ts';
 import { type AlertChannel, type AlertMessage, ChannelError } from '../channels/channel.ts';
 import type { Sent } from './claims.ts';
 
-/** How long a channel may take for one message. */
+/** How long sending one message through a channel may take. */
 const SEND_TIMEOUT_MS = 10_000;
 
-/** Before the second try, the third and so on, of a message that did not arrive. */
+/** The waits before the second attempt, the third and so on, of a message that did not arrive. */
 const BACKOFF_MS = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000] as const;
-/** The wait before the only retry of a message that may have arrived: a service that is down should be back by then. */
+/**
+ * The wait before the only retry of a message that may have arrived: a service that was down should be back by then.
+ */
 const UNCLEAR_PAUSE_MS = 15 * 60_000;
 const MAX_RETRY_AFTER_MS = 6 * 3_600_000;
 const MAX_REASON_LENGTH = 500;
@@ -41,7 +43,7 @@ export async function sendOnce(
 
 function describeFailure(error: unknown, attempts: number): Sent {
   if (!(error instanceof ChannelError)) {
-    // It is unknown how far it got. Its text may contain the address.
+    // It is unknown how far it got. The error's text may contain the address.
     const reason = `the channel failed unexpectedly (${error instanceof Error ? error.name : typeof error})`;
     return { outcome: 'failed', reason, mayHaveArrived: true, retryInMs: UNCLEAR_PAUSE_MS };
   }

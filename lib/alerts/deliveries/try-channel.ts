@@ -6,11 +6,11 @@ import { sendOnce } from './send.ts';
 
 interface TryOptions {
   clock: Clock;
-  /** Where people open the page. Undefined if nobody knows. */
+  /** Where people open the page. Undefined if unknown. */
   publicUrl: string | undefined;
 }
 
-/** Sends a test message, with the same link as an alert. Returns why it failed, or null; never with the address. */
+/** Sends a test message, with the same link as an alert. Returns why it failed, without the address, or null. */
 export async function tryChannel(
   channel: AlertChannel,
   { clock, publicUrl }: TryOptions,

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import type { Finding, RuleName } from '../rules/rule.ts';
 
-/** Once a subject has opened this many incidents within a day, it flaps, and the last one stays open. */
+/** A subject that has opened this many incidents within a day is flapping, and the last one stays open. */
 const MAX_OPENED_A_DAY = 3;
 
 /** A finding, with its rule. */
@@ -23,7 +23,7 @@ const insertNumber: Statement = {
   text: 'INSERT INTO alert_evaluation (id) VALUES (1) ON CONFLICT DO NOTHING',
 };
 
-/** The number of evaluations so far, to be read before anything that rules are evaluated by. */
+/** The number of evaluations so far. Read it before the data that rules are evaluated on. */
 export async function readEvaluation(db: Database): Promise<number> {
   const [row] = await db.query<{ evaluation: string }>(readNumber);
   if (row !== undefined) return Number(row.evaluation);
@@ -44,8 +44,8 @@ const flaps = `(
   ) AS lately
 ) >= ${MAX_OPENED_A_DAY}`;
 
-// Of two evaluations at once, the second waits for the row, finds another number than it has read, and changes
-// nothing: what it found may be older than what the first one did.
+// Of two concurrent evaluations, the second waits for the row, finds a different number than it read, and changes
+// nothing: its findings may be older than those of the first.
 const apply: Statement = {
   name: 'apply_alert_findings',
   text: `WITH mine AS (
@@ -110,21 +110,21 @@ const apply: Statement = {
       (SELECT count(*) FROM clear WHERE resolved_at IS NOT NULL)::int AS resolved`,
 };
 
-/** What `applyFindings` needs to know. */
+/** The parameters of `applyFindings`. */
 export interface Findings {
   /** Milliseconds since the epoch. */
   now: number;
   /** From `readEvaluation`. */
   evaluation: number;
-  /** The rules that were evaluated, in the order of their incidents. Those of others stay as they are. */
+  /** The rules that were evaluated, in the order of their incidents. Incidents of other rules stay as they are. */
   evaluated: readonly RuleName[];
   found: readonly FoundIncident[];
 }
 
 /**
- * Opens incidents for what was found, keeps those open that still hold, and resolves the others; due reminders are
- * noted. One transaction. An incident that flaps stays open until it has been clear for a day. Returns null, and
- * changes nothing, if another evaluation was applied since `evaluation` was read.
+ * Opens incidents for new findings, keeps those open that still hold, resolves the rest, and marks due reminders. Runs
+ * as one transaction. A flapping incident stays open until it has been clear for a day. Returns null and changes
+ * nothing if another evaluation was applied since `evaluation` was read.
  */
 export async function applyFindings(
   db: Database,

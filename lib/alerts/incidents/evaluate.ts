@@ -13,10 +13,10 @@ import {
   readEvaluation,
 } from './apply-findings.ts';
 
-/** How often to start over because another evaluation was first. More often is not chance. */
+/** How often to start over because another evaluation was faster. Being slower more often is no coincidence. */
 const MAX_TRIES = 5;
 
-/** What incidents are evaluated with. */
+/** What is needed to evaluate incidents. */
 export interface EvaluationDeps {
   db: Database;
   clock: Clock;
@@ -25,7 +25,7 @@ export interface EvaluationDeps {
 }
 
 /**
- * Evaluates the rules, or only some, and records what they found. Safe when several processes do it at once. The
+ * Evaluates all rules, or only some, and records what they found. Safe to run in several processes at once. The
  * incidents of a rule that is not or cannot be evaluated stay as they are. Throws SERVICE_UNAVAILABLE.
  */
 export async function evaluateRules(
@@ -36,7 +36,7 @@ export async function evaluateRules(
     const evaluated = await evaluateOnce(deps, names);
     if (evaluated !== null) return evaluated;
   }
-  // The evaluations that were faster saw nearly the same.
+  // The faster evaluations saw nearly the same.
   deps.log.warn('alert rules were not evaluated: other processes were faster each time');
   return { opened: 0, resolved: 0 };
 }

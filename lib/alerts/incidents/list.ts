@@ -13,9 +13,9 @@ import { cutTextSql } from '../../text/cut-text.ts';
 import { type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 
-/** Repositories and deliveries that are listed with an incident. */
+/** Maximum number of repositories, and of deliveries, that are listed with an incident. */
 export const MAX_LISTED = 100;
-/** Repositories that are named with an incident in short. */
+/** Maximum number of repositories that are named in an incident's short form. */
 export const MAX_NAMED_IN_SHORT = 10;
 
 /** `open`: not resolved, acknowledged or not. */
@@ -25,11 +25,11 @@ export const incidentStates = ['open', 'acknowledged', 'resolved'] as const;
 export interface IncidentSelection {
   state?: (typeof incidentStates)[number] | undefined;
   rule?: RuleName | undefined;
-  /** Only those that concern this repository now, or did until they were resolved; in any letter case. */
+  /** Only those that concern this repository now, or did until they were resolved. The letter case does not matter. */
   repository?: string | undefined;
 }
 
-// Without single quotes or backslashes in them, which a test checks.
+// Must not contain single quotes or backslashes, which a test checks.
 const known = JSON.stringify(
   Object.fromEntries(
     ruleNames.map((name) => {
@@ -39,11 +39,11 @@ const known = JSON.stringify(
   ),
 );
 
-/** SQL for what a rule says of itself; NULL for a rule of another release. */
+/** SQL for a property of an incident's rule; NULL for a rule of another release. */
 const ofRule = (field: 'title' | 'severity' | 'advice') =>
   `'${known}'::jsonb -> incident.rule ->> '${field}'`;
 
-/** SQL for the repositories that an incident concerns, or that it concerned until the end. */
+/** SQL for the repositories that an incident concerns, or concerned until it was resolved. */
 const concerned = `incident_repositories AS concerned WHERE concerned.incident_id = incident.id
   AND (concerned.resolved_at IS NULL OR concerned.resolved_at = incident.resolved_at)`;
 
@@ -124,8 +124,8 @@ const acknowledge: Statement = {
 };
 
 /**
- * Acknowledges an incident, which ends its reminders unless a repository joins. Nothing changes for one that is
- * acknowledged or resolved already. Returns it as JSON; null if there is none. `now` is in milliseconds.
+ * Acknowledges an incident, which ends its reminders unless a repository joins. Changes nothing if it is already
+ * acknowledged or resolved. Returns it as JSON; null if there is none. `now` is in milliseconds since the epoch.
  */
 export function acknowledgeIncident(
   db: Database,
@@ -148,7 +148,7 @@ const openOnes: Statement = {
     ORDER BY incident.opened_at DESC, incident.id DESC LIMIT 20`)} AS items`,
 };
 
-/** An open incident, in short. */
+/** The short form of an open incident. */
 export interface OpenIncident {
   id: number;
   rule: string;
@@ -160,11 +160,11 @@ export interface OpenIncident {
   opened_at: string;
   acknowledged: boolean;
   repository_count: number;
-  /** Names, at most MAX_NAMED_IN_SHORT. */
+  /** At most MAX_NAMED_IN_SHORT names. */
   repositories: string[];
 }
 
-/** The newest open incidents, at most 20. Waits for `timeoutMs` at most. */
+/** The newest open incidents, at most 20. Waits for at most `timeoutMs`. */
 export async function readOpenIncidents(db: Database, timeoutMs?: number): Promise<OpenIncident[]> {
   const options = timeoutMs === undefined ? {} : { timeoutMs };
   const [row] = await db.query<{ items: string }>(openOnes, [], options);
@@ -188,7 +188,7 @@ const urgentOnes: Statement = {
       FROM unresolved`)} AS item`,
 };
 
-/** The open incidents: how many there are, and the first of them. */
+/** How many incidents are open, and the first of them. */
 export interface UrgentIncidents {
   open: number;
   critical: number;
@@ -197,7 +197,7 @@ export interface UrgentIncidents {
   })[];
 }
 
-/** The first open incidents, critical ones before all others, then the newest. Counts all. */
+/** The first open incidents: critical ones before all others, then the newest. Counts all of them. */
 export async function readUrgentIncidents(db: Database, limit: number): Promise<UrgentIncidents> {
   const item = await readObject(db, urgentOnes, [limit]);
   if (item === null) throw new Error(`${urgentOnes.name} returned no row`);

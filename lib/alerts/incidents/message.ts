@@ -4,10 +4,10 @@ import { linkToIncidents } from '../channels/page-link.ts';
 import { type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 
-/** Repositories that a message names. */
+/** Maximum number of repositories that a message names. */
 export const MAX_NAMED = 10;
 
-/** What a message about an incident is made of. */
+/** What a message about an incident is composed from. */
 export interface MessageFacts {
   incidentId: string;
   kind: 'opened' | 'reminder' | 'resolved';
@@ -16,18 +16,18 @@ export interface MessageFacts {
   rule: string;
   summary: string;
   openedAt: string;
-  /** The first of those that are concerned now, or for a resolved one, that were. */
+  /** The first repositories that are concerned now, or that were when the incident was resolved. */
   repositories: readonly { name: string; reason: string }[];
   repositoryCount: number;
-  /** How many of them joined after the last message. */
+  /** How many of them joined since the last message. */
   newCount: number;
 }
 
 const prefixes = { opened: '', reminder: 'Still: ', resolved: 'Resolved: ' } as const;
 
 /**
- * Composes a message, which links to the incidents of the page at `publicUrl`, if that is known. The same facts give the
- * same id, so that a receiver can tell a repetition.
+ * Composes a message, which links to the incidents on the page at `publicUrl`, if that is known. The same facts give
+ * the same id, so that a receiver can recognize a repetition.
  */
 export function composeMessage(facts: MessageFacts, publicUrl?: string | undefined): AlertMessage {
   const { incidentId, kind, at, summary, openedAt, repositories, repositoryCount, newCount } =

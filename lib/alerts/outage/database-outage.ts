@@ -10,42 +10,42 @@ import type { OutageMemory, OutageState } from './outage-memory.ts';
 import { recordOutage } from './record-outage.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** How often a message may have arrived. */
+/** Maximum number of attempts of one message that may have arrived. */
 const MAX_UNCLEAR = 2;
 const MAX_CHANNELS = 100;
-/** A database that comes and goes is told this often within a day. */
-const MAX_TOLD_A_DAY = 3;
-/** What nobody was told of and nobody saw for this long was another outage. */
+/** Alerts about a database that comes and goes, within a day. */
+const MAX_ALERTS_A_DAY = 3;
+/** An outage that no channel was alerted to and that was not seen for this long is over; the next one is another. */
 const FORGOTTEN_AFTER_MS = 2 * 3_600_000;
-/** A process that is killed while it sends may have sent: another one waits for this long. */
+/** A process that was killed while sending may have sent the message, so another one waits this long. */
 const KILLED_PAUSE_MS = 15 * 60_000;
-/** What a clock may be ahead of another one on this machine, or of its own earlier time. */
+/** How far a clock may be ahead of another one on this machine, or of its own earlier time. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
 
 export interface OutageDeps {
   memory: OutageMemory;
-  /** Who could not reach the database, as the subject of a sentence. */
+  /** What could not reach the database, as the subject of a sentence. */
   who: string;
   clock: Clock;
-  /** Shows a line. */
+  /** Prints a line. */
   tell(text: string): void;
 }
 
-export interface DatabaseAway {
+export interface UnreachableDatabase {
   reason: string;
-  /** A shorter outage is noted, but not told. */
+  /** A shorter outage is noted, but not alerted. */
   toleratedMs: number;
 }
 
 /**
- * Tells the channels that the database is away: once, and then once a day; a database that comes and goes three times a
- * day. The memory records what was told. An attempt is noted before it is made, so that no channel gets a message more
- * than twice.
+ * Alerts the channels that the database is unreachable: once, then once a day, and at most three times a day if the
+ * database comes and goes. The memory records what was sent. An attempt is noted before it is made, so that no channel
+ * gets a message more than twice.
  */
-export async function tellDatabaseAway(
+export async function alertDatabaseUnreachable(
   { memory, who, clock, tell }: OutageDeps,
   channels: readonly AlertChannel[],
-  { reason, toleratedMs }: DatabaseAway,
+  { reason, toleratedMs }: UnreachableDatabase,
 ): Promise<void> {
   if (channels.length === 0) return;
   await memory.exclusively(async () => {
@@ -54,7 +54,7 @@ export async function tellDatabaseAway(
     const isFirst = state.told.length === 0 && state.channels.length === 0;
     const isHeldBack =
       now - Date.parse(state.since) < toleratedMs ||
-      (isFirst && state.lately.length >= MAX_TOLD_A_DAY);
+      (isFirst && state.lately.length >= MAX_ALERTS_A_DAY);
     const due = isHeldBack ? [] : channels.slice(0, MAX_CHANNELS).flatMap(claimDue(state, now));
     if (isFirst && due.length > 0) state.lately.push(timeOf(now));
     await memory.write(state);
@@ -78,7 +78,9 @@ export async function tellDatabaseAway(
 
 const timeOf = (ms: number) => new Date(ms).toISOString();
 
-/** The outage that is known if it is still the same one, with a new message after a day; else a new one. */
+/**
+ * Continues the known outage if it is still the same one, with a new message after a day; otherwise starts a new one.
+ */
 function continueOutage(known: OutageState | null, now: number): OutageState {
   const seen = timeOf(now);
   const isFuture = (time: string) => Date.parse(time) > now + MAX_CLOCK_SKEW_MS;
@@ -87,7 +89,7 @@ function continueOutage(known: OutageState | null, now: number): OutageState {
   const lately = (known?.lately ?? []).filter(
     (time) => !isFuture(time) && now - Date.parse(time) < DAY_MS,
   );
-  const told = listTold(known);
+  const told = listAlerted(known);
   const isOther =
     known === null ||
     isWrong ||
@@ -100,7 +102,9 @@ function continueOutage(known: OutageState | null, now: number): OutageState {
   return { ...known, seen, at: seen, told, channels: [], lately };
 }
 
-/** Notes a try for a channel that lacks the message; empty if it has it, or is not to be tried now. */
+/**
+ * Notes an attempt for a channel that lacks the message; returns none if it has the message, or if no attempt is due.
+ */
 function claimDue(state: OutageState, now: number) {
   return (channel: AlertChannel) => {
     let told = state.channels.find(({ name }) => name === channel.name);
@@ -137,18 +141,18 @@ function describe({ since, at, told }: OutageState, reason: string) {
 }
 
 /**
- * Records in the database that it was away, if anybody was to be told: the next evaluation tells the same channels that
- * it is back. Throws SERVICE_UNAVAILABLE.
+ * Records in the database that it was unreachable, if a message about it was attempted: the next evaluation notifies
+ * the same channels that it is back. Throws SERVICE_UNAVAILABLE.
  */
-export async function noteDatabaseBack(
+export async function recordDatabaseBack(
   db: Database,
   { memory, who, clock }: Pick<OutageDeps, 'memory' | 'who' | 'clock'>,
 ): Promise<void> {
-  if (!isAway(await memory.read())) return;
+  if (!isOngoing(await memory.read())) return;
   await memory.exclusively(async () => {
     const state = await memory.read();
-    if (!isAway(state)) return;
-    const told = listTold(state);
+    if (!isOngoing(state)) return;
+    const told = listAlerted(state);
     if (told.length > 0 || state.channels.length > 0) {
       await recordOutage(db, {
         since: state.since,
@@ -164,13 +168,13 @@ export async function noteDatabaseBack(
   });
 }
 
-/** Whether the memory knows of an outage that has not ended. */
-export function isAway(state: OutageState | null): state is OutageState {
+/** Whether the remembered outage has not ended. */
+export function isOngoing(state: OutageState | null): state is OutageState {
   return state !== null && state.ended === null;
 }
 
-/** The channels that know of an outage, or may. */
-function listTold(state: OutageState | null): string[] {
+/** The channels that know, or may know, about an outage. */
+function listAlerted(state: OutageState | null): string[] {
   if (state === null) return [];
   const now = state.channels.filter(({ delivered, unclear }) => delivered !== null || unclear > 0);
   return [...new Set([...state.told, ...now.map(({ name }) => name)])];

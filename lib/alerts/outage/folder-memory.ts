@@ -6,12 +6,12 @@ import { parseJson } from '../../json.ts';
 import { takeProcessLock } from '../../processes/process-lock.ts';
 import { type OutageMemory, type OutageState, outageState } from './outage-memory.ts';
 
-/** Longer than all channels take for a message. */
+/** Longer than all channels need for a message. */
 const LOCK_WAIT_MS = 20_000;
 
 /**
- * Remembers in a file in DATA_DIR, which the worker and the server of a machine share. A database often goes away because
- * the disk is full: what cannot be written is kept in this process, so that the alert is still sent.
+ * Keeps the memory in a file in DATA_DIR, which the worker and the server of a machine share. A database often goes
+ * down because the disk is full: what cannot be written is kept in this process, so that the alert is still sent.
  */
 export function rememberInFolder(
   dataFolder: string,

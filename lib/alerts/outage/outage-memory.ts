@@ -2,40 +2,40 @@ import * as z from 'zod';
 
 const time = z.iso.datetime();
 
-/** An outage of the database, and whom it was told. */
+/** An outage of the database, and which channels were alerted to it. */
 export const outageState = z.object({
-  /** When the database was first found to be away. */
+  /** When the database was first found unreachable. */
   since: time,
-  /** When it was last found to be. */
+  /** When it was last found unreachable. */
   seen: time,
-  /** When it was back; null while it is away. */
+  /** When it was back; null while it is unreachable. */
   ended: time.nullable(),
-  /** When the message was made that is sent, once to each channel. */
+  /** When the current message was made, which is sent once to each channel. */
   at: time,
-  /** Channels that an earlier message of this outage has reached, or may have. */
+  /** Channels that an earlier message about this outage has reached, or may have reached. */
   told: z.array(z.string()),
   channels: z.array(
     z.object({
       name: z.string(),
       delivered: time.nullable(),
       attempts: z.int(),
-      /** How often the message may have arrived. */
+      /** How many attempts may have arrived. */
       unclear: z.int(),
-      /** Before this it is not tried again; null: never. */
+      /** The earliest time of a retry; null: never. */
       nextAt: time.nullable(),
     }),
   ),
-  /** When outages, this one included, were first told. Earlier ones than a day ago may be missing. */
+  /** When recent outages, including this one, were first alerted. Those of more than a day ago may be missing. */
   lately: z.array(time),
 });
 
 export type OutageState = z.output<typeof outageState>;
 
-/** Keeps what was told of an outage while the database, which has the incidents, is away. */
+/** Remembers what was sent about an outage while the database, which holds the incidents, is unreachable. */
 export interface OutageMemory {
-  /** Null if there is none or it is not valid. The alert is then sent again, which is better than never. */
+  /** Null if there is none or it is invalid. The alert is then sent again, which is better than never. */
   read(): Promise<OutageState | null>;
   write(state: OutageState): Promise<void>;
-  /** Does the work once no other process with this memory does. Nothing is done if that takes too long. */
+  /** Does the work while no other process with this memory does. Does nothing if the wait takes too long. */
   exclusively(work: () => Promise<void>): Promise<void>;
 }

@@ -1,11 +1,11 @@
 import type { Database, Statement } from '../../database/database.ts';
 
-/** An outage of the database that a worker told by itself. */
+/** An outage of the database that was alerted without the database. */
 export interface Outage {
   /** ISO 8601. */
   since: string;
   summary: string;
-  /** The channels that may have been told. */
+  /** The channels that were alerted, or may have been. */
   told: readonly { channel: string; delivered: string | null; attempts: number }[];
 }
 
@@ -27,7 +27,7 @@ const insert: Statement = {
     ON CONFLICT DO NOTHING`,
 };
 
-/** Opens the incident of an outage, and notes what was told. Safe to repeat. */
+/** Opens the incident of an outage, and records what was sent. Safe to repeat. */
 export async function recordOutage(db: Database, { since, summary, told }: Outage): Promise<void> {
   await db.query(insert, [since, summary, JSON.stringify(told)]);
 }

@@ -4,12 +4,12 @@ import { type OutageMemory, outageState } from './outage-memory.ts';
 
 const KEY = 'backup:database-away';
 const LOCK_KEY = 'backup:database-away-lock';
-/** Longer than the day after which an outage is told, and so written, again. */
+/** Longer than the day after which an outage is alerted, and so written, again. */
 const KEEP_SECONDS = 7 * 86_400;
-/** Longer than all channels take for a message. */
+/** Longer than all channels need for a message. */
 const LOCK_MS = 60_000;
 
-/** Remembers in Redis, for a server without a disk. */
+/** Keeps the memory in Redis, for a server without a disk. */
 export function rememberInRedis(redis: Redis): OutageMemory {
   return {
     read: async () => outageState.safeParse(await redis.get<unknown>(KEY)).data ?? null,

@@ -17,7 +17,7 @@ const open: Statement = {
 };
 
 interface OpenAnomalies {
-  /** Null for those of all repositories together. */
+  /** Null for anomalies that concern all repositories. */
   name: string | null;
   kinds: AnomalyKind[];
   since: string;
@@ -31,7 +31,7 @@ const words: Record<AnomalyKind, string> = {
   branches_deleted: 'branches were deleted',
   tags_rewritten: 'tags were rewritten',
   tags_deleted: 'tags were deleted',
-  refs_gone: 'more than half of the refs are gone',
+  refs_gone: 'more than half of the refs were deleted',
   shrunk: 'it shrank to half or less',
   default_branch: 'its default branch changed',
   emptied: 'it is empty now',
@@ -44,7 +44,7 @@ export const anomaly: Rule = {
   name: 'anomaly',
   title: 'Something changed at the source that you should look at',
   severity: 'warning',
-  when: 'An anomaly is not confirmed: a rewritten or deleted branch or tag, most refs gone, another default branch, a repository that shrank or was emptied, or many that are missing at once. An incident for the repositories, and one with the subject `missing`.',
+  when: 'An anomaly is unconfirmed: a rewritten or deleted branch or tag, most refs deleted, another default branch, a repository that shrank or was emptied, or many that are missing at once. Opens one incident for the repositories, and one with the subject `missing`.',
   advice:
     'Look at what changed on the page of the repository. If it was intended, confirm it there or with `npm run worker -- anomalies confirm OWNER/NAME`; if not, restore the version before it: `npm run worker -- restore OWNER/NAME --version N --to FOLDER`.',
   resolved: 'Every change is confirmed.',

@@ -3,11 +3,11 @@ import { countRepositories } from '../../text/units.ts';
 import type { ConcernedRepository, Finding } from './rule.ts';
 import type { Unwell } from './unwell.ts';
 
-/** Describes a repository that fails. */
+/** Describes a failing repository. */
 export function failing(unwell: Unwell): ConcernedRepository {
   const { name, state, failures, failing_since, last_good_at, error } = unwell;
   const times = failures > 1 ? `failed ${failures} times or more: ` : '';
-  // What one asks first when the source is gone: is there a copy?
+  // The first question when the source no longer exists: is there a copy?
   const copy =
     state === 'lost' && last_good_at !== null
       ? `; its last good backup is of ${formatMinute(last_good_at)}`
@@ -19,7 +19,7 @@ export function failing(unwell: Unwell): ConcernedRepository {
   };
 }
 
-/** One incident about all of these repositories; none about no repository. */
+/** One incident about all of these repositories; none if there are no repositories. */
 export function about(
   repositories: readonly ConcernedRepository[],
   describe: (count: string) => string,

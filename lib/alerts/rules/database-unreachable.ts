@@ -5,7 +5,7 @@ export const databaseUnreachable: Rule = {
   name: 'database_unreachable',
   title: 'The database cannot be reached',
   severity: 'critical',
-  when: 'A worker cannot reach the database at the end of a run, or the server for 10 minutes. It is sent through the ALERT_CHANNELS of that machine alone, because those of the page are in the database.',
+  when: 'A worker cannot reach the database at the end of a run, or the server for 10 minutes. Alerted only through the ALERT_CHANNELS of that machine, because channels added on the page are in the database.',
   advice: 'Start the database, or `npm start` for the embedded one.',
   resolved: 'The database can be reached again.',
   find: async () => [],

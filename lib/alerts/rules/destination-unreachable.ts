@@ -31,7 +31,7 @@ type Failing = ConcernedRepository & {
   isComplete: boolean;
 };
 
-/** Whether the last failure of a repository is that of a store. */
+/** Whether the last failure of a repository was caused by a store. */
 export function isOfDestination({ fault }: Unwell): boolean {
   return fault === 'push' || fault === 'store';
 }
@@ -39,9 +39,9 @@ export function isOfDestination({ fault }: Unwell): boolean {
 /** Archives do not reach a store. */
 export const destinationUnreachable: Rule = {
   name: 'destination_unreachable',
-  title: 'A destination does not take archives',
+  title: 'A destination does not accept archives',
   severity: 'critical',
-  when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried, or could not be reached. It ends for a repository when a run stores its newest version, or finds all of it in what the store lists. An incident for each.',
+  when: 'A store, or the repository that archives are pushed to, did not accept an archive in the last run that tried, or could not be reached. It ends for a repository when a run stores its newest version, or finds all of it in the listing of the store. One incident per destination.',
   advice: `Mount the store, or fix its network, credentials or free space, and ${START_A_RUN}: it stores what is missing. The archive folder still has everything.`,
   resolved:
     'It has the archive of each repository that is still backed up, or no run has used it for a week.',

@@ -5,8 +5,8 @@ import type { Rule } from './rule.ts';
 
 const MAX_MACHINES = 100;
 
-// Growth since the oldest measurement of the week before the last one. A machine that has not
-// reported for a week is no longer in use.
+// Measures growth since the oldest measurement of the week before the last one. A machine that has not reported for a
+// week is no longer in use.
 const filling: Statement = {
   name: 'alert_disk_filling',
   text: `WITH last AS (
@@ -41,9 +41,9 @@ interface FillingDisk {
 /** The disk of a machine will be full soon. */
 export const diskFilling: Rule = {
   name: 'disk_filling',
-  title: 'The disk for archives fills up',
+  title: 'The disk for archives is filling up',
   severity: 'warning',
-  when: 'At the rate of the last 7 days, the disk of the archive folder is full within 14 days. An incident for each machine.',
+  when: 'At the rate of the last 7 days, the disk of the archive folder is full within 14 days. One incident per machine.',
   advice:
     'Make room, move the archive folder to a larger disk, or keep fewer versions (BACKUP_KEEP).',
   resolved:

@@ -11,7 +11,7 @@ import { MAX_REPOSITORIES } from './unwell.ts';
 const MAX_REASON_LENGTH = 300;
 
 // A failed drill that found no archive, and whose repository no run has seen since, no longer counts once a discovery
-// does not list the repository, or after a week where there is no discovery.
+// does not list the repository, or after a week if there is no discovery.
 const failed: Statement = {
   name: 'alert_drill_failed',
   text: `WITH failed AS MATERIALIZED (
@@ -49,9 +49,9 @@ export const drillFailed: Rule = {
   name: 'drill_failed',
   title: 'A backup could not be restored',
   severity: 'critical',
-  when: 'A restore drill of a repository failed, and none has proven it since; even if it is no longer backed up, because its versions may be the only copy. It ends for a repository that the last discovery does not list and that has no archive.',
+  when: 'A restore drill of a repository failed, and none has proven it since. Includes repositories that are no longer backed up, because their versions may be the only copy. Ends for a repository that the last discovery does not list and that has no archive.',
   advice: `Keep the source. See what is damaged: in a store with \`npm run worker -- store check --deep\`, in the archive folder with Verify on the page of the repository. Move the damaged files of a store away, and ${START_A_RUN}: it stores them again, and writes a damaged archive again. Then run \`npm run worker -- drill --repo OWNER/NAME\`. Where the stores are encrypted, give \`store check\` and \`drill\` the option \`--identity FILE\`.`,
-  resolved: 'Each was restored in a drill since, or no archive of it is kept any more.',
+  resolved: 'Each repository has been restored in a drill since, or its archive is no longer kept.',
   async find({ db, now }) {
     const [row] = await db.query<{ items: string }>(failed, [new Date(now).toISOString()]);
     const drills = JSON.parse(row?.items ?? '[]') as FailedDrill[];
@@ -62,7 +62,7 @@ export const drillFailed: Rule = {
   },
 };
 
-/** Reasons that a store gives often start with its name. */
+/** A store's reasons often start with its name. */
 function describe({ storage, version, reason }: Omit<FailedDrill, 'name' | 'since'>): string {
   const place = storage === FOLDER_STORAGE ? 'archive folder' : storage;
   const where = [

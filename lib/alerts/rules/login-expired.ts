@@ -25,19 +25,19 @@ interface RefusedLogin {
   expires_at: string | null;
 }
 
-/** Whether the last failure of a repository is that of the login. */
+/** Whether the last failure of a repository was caused by the login. */
 export function isOfLogin({ fault }: Unwell): boolean {
   return fault === 'login';
 }
 
-/** The git host does not accept the login. */
+/** The git host refuses the login. */
 export const loginExpired: Rule = {
   name: 'login_expired',
   title: 'The git host refuses the login',
   severity: 'critical',
   when: 'The git host refused the login of the last run, for the whole run or for a repository, or the login has expired.',
   advice: `Replace the token (GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE), or log in again with \`npm run worker -- login github\`. Then ${START_A_RUN}.`,
-  resolved: 'The login is not refused any more, or it is no longer used.',
+  resolved: 'The login is no longer refused, or is no longer used.',
   async find({ db, now, unwell }) {
     const logins = await db.query<RefusedLogin>(refused, [new Date(now).toISOString()]);
     const findings: Finding[] = logins.map(({ git_host_url, reason, expires_at }) => ({

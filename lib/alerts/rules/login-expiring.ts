@@ -15,12 +15,12 @@ const expiring: Statement = {
     ORDER BY git_host_url LIMIT ${MAX_LOGINS}`,
 };
 
-/** A login ends soon. */
+/** A login expires soon. */
 export const loginExpiring: Rule = {
   name: 'login_expiring',
   title: 'The login of the git host expires soon',
   severity: 'warning',
-  when: 'The token expires within 14 days, according to the git host. GitHub says so for tokens that expire. A login that renews its token by itself ends when it can do so no longer.',
+  when: 'The token expires within 14 days, according to the git host. GitHub reports this for tokens that expire. A login that renews its own token expires when it can no longer do so.',
   advice:
     'Replace the token (GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE), or log in again with `npm run worker -- login github`.',
   resolved:

@@ -29,13 +29,13 @@ export interface ConcernedRepository {
   since: string | null;
 }
 
-/** What a rule found: the incident of this subject opens, or stays open. */
+/** What a rule found: an incident with this subject opens, or stays open. */
 export interface Finding {
   /** What it is about, such as a store; empty if the rule has only one subject. */
   subject: string;
-  /** One sentence for a person. */
+  /** One sentence for people. */
   summary: string;
-  /** Figures for readers of the API. */
+  /** Figures for users of the API. */
   details?: Readonly<Record<string, string | number | null>>;
   /** At most MAX_REPOSITORIES. */
   repositories?: readonly ConcernedRepository[];
@@ -51,7 +51,7 @@ export interface RuleContext {
   unwell(): Promise<readonly Unwell[]>;
 }
 
-/** What a user may decide about rules. */
+/** What users can configure about rules. */
 export interface AlertRulesConfig {
   ALERT_FAILING_AFTER: number;
 }
@@ -59,15 +59,15 @@ export interface AlertRulesConfig {
 /** A rule: when there is an incident, and about what. */
 export interface Rule {
   name: RuleName;
-  /** The incident as a title. */
+  /** The title of the incident. */
   title: string;
   severity: Severity;
-  /** When it holds, for the document. */
+  /** When an incident is open, for the documentation. */
   when: string;
-  /** What to do, for the document and the messages. */
+  /** What to do, for the documentation and the messages. */
   advice: string;
-  /** What is true once it finds nothing, as a sentence. It must hold whatever ended the incident. */
+  /** What holds once the rule finds nothing, as a sentence. It must be true whatever ended the incident. */
   resolved: string;
-  /** What it finds now, of each subject at most one. A bounded number of statements, each bounded. */
+  /** What it finds now, at most one finding per subject. Runs a bounded number of statements, each bounded. */
   find(context: RuleContext): Promise<readonly Finding[]>;
 }

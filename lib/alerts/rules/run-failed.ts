@@ -7,8 +7,8 @@ import type { Rule } from './rule.ts';
 
 const MAX_REASON_LENGTH = 1_000;
 
-// A run whose login was refused is reported by `login_expired`. One that somebody stopped says nothing of
-// the backups: the one before it counts.
+// A run whose login was refused is reported by `login_expired`. A run that was stopped on purpose says nothing about
+// the backups, so the one before it counts.
 const lastRun: Statement = {
   name: 'alert_run_failed',
   text: `SELECT id, ${iso('started_at')} AS started_at, ${cutTextSql('error_message', MAX_REASON_LENGTH)} AS reason
@@ -32,7 +32,7 @@ export const runFailed: Rule = {
   name: 'run_failed',
   title: 'The last backup run failed',
   severity: 'critical',
-  when: 'The last run failed as a whole: its worker was killed, or it could not do its work, as without a login. One that was stopped with Ctrl-C or SIGTERM does not count.',
+  when: 'The last run failed as a whole: its worker was killed, or it could not do its work, for example without a login. One that was stopped with Ctrl-C or SIGTERM does not count.',
   advice: `Read the log of the run, fix the cause, and ${START_A_RUN}.`,
   resolved:
     'The last run reached its end. If its login was refused instead, another message says so.',

@@ -7,15 +7,16 @@ import { formatDuration } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
 import type { Rule } from './rule.ts';
 
-/** This many gaps between runs, if they are alike, make a schedule that is worth an alert. */
+/** This many gaps between runs, if they are alike, show a schedule that is worth an alert. */
 const MIN_GAPS = 5;
-/** Runs that follow one another faster were started by hand. */
+/** Runs that follow each other faster were started by hand. */
 const MIN_LEARNT_MS = 15 * 60_000;
-/** A run may be late by a twelfth of the interval, and by this much at least. */
+/** A run may be late by a twelfth of the interval, and by at least this much. */
 const MIN_GRACE_MS = 15 * 60_000;
 
-// A run that somebody stopped did not do what was due, so it counts as not started. If none ever started, the first one
-// was due an interval after somebody began to look: a schedule is learnt from runs, so this is a declared one.
+// A run that was stopped on purpose did not do what was due, so it counts as not started. If none ever started, the
+// first one was due an interval after the first evaluation: that schedule is a declared one, since others are learnt
+// from runs.
 const missed: Statement = {
   name: 'alert_run_missed',
   text: `WITH last AS (${lastStartedRun}), learnt AS (
@@ -47,7 +48,7 @@ function summarize({ id, since, interval_ms }: MissedRun): string {
   const schedule = `Runs start every ${formatDuration(Number(interval_ms))}, but`;
   return id === null
     ? `${schedule} none has started since ${formatMinute(since)}: is there a worker?`
-    : `${schedule} run ${id} of ${formatMinute(since)} was the last one: is the worker still there?`;
+    : `${schedule} run ${id} of ${formatMinute(since)} was the last one: is the worker still running?`;
 }
 
 /** No run started when one was due. */
@@ -55,7 +56,7 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
+  when: 'No run has started for longer than BACKUP_EVERY plus a twelfth of it (at least 15 minutes). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly spaced.',
   advice: `Check what starts the worker (cron, a timer, \`--every\`) and its output, then ${START_A_RUN}.`,
   resolved: 'A run has started since, or none is due now.',
   async find({ db, now, config }) {

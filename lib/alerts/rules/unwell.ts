@@ -11,7 +11,7 @@ import {
 import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 
-/** Repositories that a rule finds at most. */
+/** Maximum number of repositories that a rule finds. */
 export const MAX_REPOSITORIES = 10_000;
 
 const MAX_REASON_LENGTH = 300;
@@ -20,18 +20,18 @@ const MAX_REASON_LENGTH = 300;
 export interface Unwell {
   name: string;
   state: Exclude<RepositoryState, 'good'>;
-  /** The kind of its last failure; null if that does not say, or if it does not fail. */
+  /** The kind of its last failure; null if that is unknown, or if it does not fail. */
   fault: string | null;
-  /** Failures since it was last good, counted up to the limit that was asked for. */
+  /** Failures since it was last good, counted up to ALERT_FAILING_AFTER. */
   failures: number;
   failing_since: string | null;
   last_good_at: string | null;
-  /** Whether its last good backup, or the first failure of one without, is older than a good one may be. */
+  /** Whether its last good backup, or the first failure of one that never was good, is out of date. */
   is_overdue: boolean;
   error: string;
   /**
-   * Whether nothing else in the run of its last failure went well either, and no run has ended since. A run that was
-   * asked for one repository says nothing of the others: most of all must have failed.
+   * Whether nothing else succeeded in the run of its last failure either, and no run has ended since. A run for a
+   * single repository says nothing about the others, so most of all repositories must have failed.
    */
   is_of_failed_run: boolean;
 }
@@ -72,7 +72,7 @@ const unwell: Statement = {
       FROM judged AS repository ORDER BY repo_full_name`)} AS items`,
 };
 
-/** The repositories that are not good, by name, at most MAX_REPOSITORIES of them, the worst. */
+/** The repositories that are not good, by name: at most MAX_REPOSITORIES of them, the worst. */
 export async function readUnwell(
   db: Database,
   now: number,

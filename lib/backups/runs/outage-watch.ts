@@ -1,5 +1,9 @@
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
-import { isAway, noteDatabaseBack, tellDatabaseAway } from '../../alerts/outage/database-outage.ts';
+import {
+  alertDatabaseUnreachable,
+  isOngoing,
+  recordDatabaseBack,
+} from '../../alerts/outage/database-outage.ts';
 import type { OutageMemory } from '../../alerts/outage/outage-memory.ts';
 import { rememberInRedis } from '../../alerts/outage/redis-memory.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
@@ -31,7 +35,7 @@ export async function watchOutage(deps: OutageWatchDeps): Promise<OutageWatch | 
   const outage = { memory, who: 'The server', clock, tell: (text: string) => log.warn(text) };
   const logFailure = (error: unknown) =>
     log.error('an outage of the database could not be followed', { error });
-  const isKnown = await memory.read().then(isAway, (error) => {
+  const isKnown = await memory.read().then(isOngoing, (error) => {
     logFailure(error);
     return false;
   });
@@ -41,13 +45,16 @@ export async function watchOutage(deps: OutageWatchDeps): Promise<OutageWatch | 
       try {
         const channels = await openAlertChannels(config, { db: null, fetch, clock });
         const reason = 'it has not answered for 10 minutes';
-        await tellDatabaseAway(outage, channels, { reason, toleratedMs: TOLERATED_OUTAGE_MS });
+        await alertDatabaseUnreachable(outage, channels, {
+          reason,
+          toleratedMs: TOLERATED_OUTAGE_MS,
+        });
       } catch (error) {
         logFailure(error);
       }
     },
     async databaseBack() {
-      if (isKnown) await noteDatabaseBack(databaseUse.unnoted, outage).catch(logFailure);
+      if (isKnown) await recordDatabaseBack(databaseUse.unnoted, outage).catch(logFailure);
     },
   };
 }

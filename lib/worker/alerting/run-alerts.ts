@@ -2,7 +2,10 @@ import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { AlertChannel } from '../../alerts/channels/channel.ts';
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
-import { noteDatabaseBack, tellDatabaseAway } from '../../alerts/outage/database-outage.ts';
+import {
+  alertDatabaseUnreachable,
+  recordDatabaseBack,
+} from '../../alerts/outage/database-outage.ts';
 import { rememberInFolder } from '../../alerts/outage/folder-memory.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import type { AlertRulesConfig } from '../../alerts/rules/rule.ts';
@@ -65,7 +68,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     // After Ctrl-C, do not wait.
     if (signal.aborted) return;
     try {
-      await tellDatabaseAway(outage, await openChannels(null), { reason, toleratedMs: 0 });
+      await alertDatabaseUnreachable(outage, await openChannels(null), { reason, toleratedMs: 0 });
     } catch (error) {
       log.error('the alert about the database was not sent', { error });
       tell(`the alert about the database was not sent: ${cleanText((error as Error).message)}`);
@@ -79,8 +82,8 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
         'it did not answer: the run went on, and its results wait on this machine',
       );
     try {
-      await noteDatabaseBack(db, outage);
-      await recordLoginAndDisk(db, report);
+        await recordDatabaseBack(db, outage);
+        await recordLoginAndDisk(db, report);
       const channels = await openChannels(db);
       await raiseAlerts({ db, clock, log, config, channels });
     } catch (error) {

@@ -139,7 +139,7 @@ describe('storing a channel', () => {
   it('beyond 20 is refused, until one is removed', async () => {
     const gotify = addresses().gotify ?? '';
     for (let n = 0; n < 20; n++) await store(`channel ${n}`, gotify);
-    await expect(store('one more', gotify)).rejects.toThrow('there are 20 channels already');
+    await expect(store('one more', gotify)).rejects.toThrow('there are already 20 channels');
     const [{ id } = { id: '' }] = await readStoredChannels({
       db: database.db,
       config: configOf(),

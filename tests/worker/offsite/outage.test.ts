@@ -12,7 +12,7 @@ import { type AlertReceiver, listStored, startAlertReceiver } from '../../suppor
 const database = useDatabase();
 const bench = useHostedWorker(database);
 const NAMES = ['a', 'b', 'c'];
-const TITLE = 'A destination does not take archives';
+const TITLE = 'A destination does not accept archives';
 let receiver: AlertReceiver;
 let repositories: TestRepository[];
 
