@@ -31,7 +31,7 @@ import {
 
 // Runs every query over backup data with each driver, because their types and servers differ.
 
-/** All results of tests are later. */
+/** Earlier than every result in these tests, so that none is stale. */
 const judging = { now: '2026-01-02T02:00:00Z', freshnessHours: 26, scheduleMs: null };
 const bySize = { order: 'size', ...judging } as const;
 const firstPage = { page: 1, limit: 10 };
@@ -46,7 +46,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
   });
   beforeEach(() => empty(db));
 
-  it('everything answers on an empty database', async () => {
+  it('every query works on an empty database', async () => {
     const nothing = { items: '[]', totalItems: 0 };
     expect(await listRuns(db, firstPage)).toEqual(nothing);
     expect(await listSnapshots(db, firstPage)).toEqual(nothing);
@@ -75,14 +75,14 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     await ping(db);
   });
 
-  it('a page is JSON text and its total a number', async () => {
+  it('a page is JSON text, and its total is a number', async () => {
     const id = await insertRun(db, { started_at: '2026-03-01T10:00:00.123456+05:30' });
     const { items, totalItems } = await listRuns(db, firstPage);
     expect(JSON.parse(items)).toMatchObject([{ id, started_at: '2026-03-01T04:30:00.123456Z' }]);
     expect(totalItems).toBe(1);
   });
 
-  it('a run comes with its results and fixes', async () => {
+  it('a run includes its results and fixes', async () => {
     const run = await insertRun(db);
     const result = await insertResult(db, run, 'owner/a/b');
     const fix = await insertFix(db, [run]);
@@ -120,7 +120,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     );
   });
 
-  it('the state of each repository is found, filtered and summed up', async () => {
+  it('repositories are found, filtered and counted by state', async () => {
     const run = await insertRun(db, { status: 'completed', started_at: '2026-03-01T00:00:00Z' });
     const at = (day: number) => ({ created_at: `2026-03-0${day}T00:00:00Z` });
     await insertResult(db, run, 'Owner/A', { ...at(1), archive_size_bytes: HUGE });
@@ -151,7 +151,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     });
   });
 
-  it('logs are found by every filter at once', async () => {
+  it('logs are found with all filters combined', async () => {
     const row = { run_id: 7, level: 'WARN', repository: 'Owner/A', message: 'slow clone' };
     const id = await insertLog(db, { ...row, created_at: '2026-03-02T00:00:00Z' });
     const newer = await insertLog(db, { ...row, created_at: '2026-03-02T00:00:01Z' });
@@ -180,7 +180,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect((await listSnapshots(db, firstPage)).totalItems).toBe(2);
   });
 
-  it('totals of logs are exact below 10,000 and the estimate of the planner above', async () => {
+  it("totals of logs are exact below 10,000 and are the planner's estimate above", async () => {
     const fill = (count: number) =>
       sql(db, `INSERT INTO execution_logs (level) SELECT 'warn' FROM generate_series(1, ${count})`);
     const total = async (filter = {}) => (await listLogs(db, firstPage, filter)).totalItems;

@@ -23,10 +23,10 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
   });
   beforeEach(() => empty(db));
 
-  it('fixes are recorded, and listed for a run and for all', async () => {
+  it('fixes are recorded and listed, for one run and for all', async () => {
     const run = await insertRun(db);
     const fix = { title: 'a', description: 'b', author: 'ada', commitHash: '' };
-    // Beyond the ids of runs, whichever plan the statement has by then.
+    // Ids beyond the range of run ids. The statement is repeated until it has a generic plan.
     for (let count = 0; count < 7; count++) {
       expect(await recordFix(db, { ...fix, affectedRunId: 999 })).toBeNull();
       expect(await recordFix(db, { ...fix, affectedRunId: Number.MAX_SAFE_INTEGER })).toBeNull();
@@ -82,7 +82,7 @@ describe.each([
   });
 
   const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
-    // The total counts the index.
+    // The total is counted from the index.
     ['fixes', (db) => listFixes(db, page), { backup_fixes: 5_050, backup_run_fixes: 200 }],
     ['fixes of a run', (db) => listFixes(db, page, 7), { backup_fixes: 5, backup_run_fixes: 30 }],
     ['pending requests', (db) => listRunRequests(db, page, 'pending'), { backup_run_requests: 20 }],

@@ -6,7 +6,7 @@ import { empty, sql } from '../support/records.ts';
 
 const at = (first: number, last = first) => ({ first: BigInt(first), last: BigInt(last) });
 
-describe.each(everyDatabase)('the statements of the live feed on %s', (_name, create) => {
+describe.each(everyDatabase)('the live feed on %s', (_name, create) => {
   const database = useDatabase(create);
 
   beforeEach(() => empty(database.db));
@@ -19,7 +19,7 @@ describe.each(everyDatabase)('the statements of the live feed on %s', (_name, cr
     );
   const idsOf = (rows: { id: bigint }[]) => rows.map(({ id }) => Number(id));
 
-  it('find the end of no logs', async () => {
+  it('finds the end when there are no logs', async () => {
     expect(await readLogEnd(database.db, [])).toEqual({
       newest: 0n,
       searchedFrom: 0n,
@@ -30,7 +30,7 @@ describe.each(everyDatabase)('the statements of the live feed on %s', (_name, cr
     expect(await replayLogs(database.db, { after: 0n, upTo: 0n, late: [] })).toEqual([]);
   });
 
-  it('find what is missing near the end, and what is missing no more', async () => {
+  it('finds ids that are missing near the end, and those that no longer are', async () => {
     await insertIds(1, 2, 5, 6, 20_000, 20_003);
     expect(await readLogEnd(database.db, [at(1, 4), at(20_000), at(20_002)])).toEqual({
       newest: 20_003n,
@@ -40,7 +40,7 @@ describe.each(everyDatabase)('the statements of the live feed on %s', (_name, cr
     });
   });
 
-  it('read rows above an id and those that were missing, lowest first', async () => {
+  it('reads rows above an id and those that were missing, lowest first', async () => {
     await insertIds(2, 3, 4, 7, 10, 12, 13);
     const { newest, rows } = await pollLogs(database.db, 10n, [at(1, 3), at(7, 8), at(11)]);
     expect(newest).toBe(13n);
@@ -48,7 +48,7 @@ describe.each(everyDatabase)('the statements of the live feed on %s', (_name, cr
     expect(JSON.parse(rows[0]?.message ?? '')).toMatchObject({ type: 'log', id: 2, message: 'm2' });
   });
 
-  it('read at most 200 rows, those that were missing first', async () => {
+  it('reads at most 200 rows, those that were missing first', async () => {
     await insertIds(...Array.from({ length: 600 }, (_, n) => n + 1));
     const { rows } = await pollLogs(database.db, 300n, [at(1, 50), at(101, 120)]);
     expect(idsOf(rows).slice(0, 71)).toEqual([
@@ -59,7 +59,7 @@ describe.each(everyDatabase)('the statements of the live feed on %s', (_name, cr
     expect(rows).toHaveLength(200);
   });
 
-  it('keep ids of 64 bits exact', async () => {
+  it('keeps 64-bit ids exact', async () => {
     const largest = 2n ** 63n - 1n;
     await sql(database.db, 'INSERT INTO execution_logs (id) VALUES (9223372036854775807)');
     const { newest, rows } = await pollLogs(database.db, largest - 1n, []);
@@ -68,7 +68,7 @@ describe.each(everyDatabase)('the statements of the live feed on %s', (_name, cr
     expect((await readLogEnd(database.db, [])).newest).toBe(largest);
   });
 
-  it('replay the newest rows that were missed, late ones too', async () => {
+  it('replays the newest missed rows, including late ones', async () => {
     await insertIds(1, 2, 3, 5, 8, 9);
     const rows = await replayLogs(database.db, { after: 4n, upTo: 8n, late: [2n, 4n] });
     expect(idsOf(rows)).toEqual([2, 5, 8]);

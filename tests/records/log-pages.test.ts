@@ -5,8 +5,8 @@ import { sql } from '../support/records.ts';
 
 const database = useDatabase();
 
-// Few distinct moments, so that equal times span many pages; some in hours of their own, one at the very
-// end of an hour, and times that no calendar has.
+// Only a few distinct times, so that equal ones span many pages: some in hours of their own, one at the very end of an
+// hour, and infinite ones.
 beforeAll(async () => {
   await sql(database.db, 'SELECT setseed(0.25)');
   await sql(
@@ -41,17 +41,20 @@ const filters: [string, LogFilter][] = [
 ];
 
 describe.each(filters)('the pages of %s', (_name, filter) => {
-  it.each([37, 500])('of %d items together are all of them, each once, in order', async (limit) => {
-    const expected = await idsInOrder(filter);
-    const walked: number[] = [];
-    for (let page = 1; page <= Math.ceil(expected.length / limit) + 1; page++) {
-      const { items } = await listLogs(database.db, { page, limit }, filter);
-      walked.push(...JSON.parse(items).map((log: { id: number }) => log.id));
-    }
-    expect(walked).toEqual(expected);
-  });
+  it.each([37, 500])(
+    'contain every log exactly once, in order, with %d items each',
+    async (limit) => {
+      const expected = await idsInOrder(filter);
+      const walked: number[] = [];
+      for (let page = 1; page <= Math.ceil(expected.length / limit) + 1; page++) {
+        const { items } = await listLogs(database.db, { page, limit }, filter);
+        walked.push(...JSON.parse(items).map((log: { id: number }) => log.id));
+      }
+      expect(walked).toEqual(expected);
+    },
+  );
 
-  it('past the end are empty, whatever their number', async () => {
+  it('are empty past the end, whatever their number', async () => {
     for (const page of [1_000_000, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
       const { items, totalItems } = await listLogs(database.db, { page, limit: 500 }, filter);
       expect(items).toBe('[]');
@@ -60,7 +63,7 @@ describe.each(filters)('the pages of %s', (_name, filter) => {
   });
 });
 
-it('a deep page sees at once what another connection wrote', async () => {
+it('a deep page immediately shows what another connection wrote', async () => {
   const before = await listLogs(database.db, { page: 200, limit: 10 }, {});
   const text =
     "INSERT INTO execution_logs (created_at) SELECT 'infinity' FROM generate_series(1, 10)";

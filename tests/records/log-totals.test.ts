@@ -8,7 +8,7 @@ let database: TestDatabase;
 beforeEach(async () => {
   database = await createPostgres();
   await sql(database.db, 'ALTER TABLE execution_logs SET (autovacuum_enabled = false)');
-  // They keep counts, which these totals are not.
+  // The triggers keep counts, which these totals are not based on.
   await sql(database.db, 'ALTER TABLE execution_logs DISABLE TRIGGER USER');
 });
 afterEach(() => database.close());
@@ -20,32 +20,32 @@ const fill = (count: number) =>
     `INSERT INTO execution_logs (message) SELECT 'm' FROM generate_series(1, ${count})`,
   );
 
-it('is the planner’s estimate before the first ANALYZE', async () => {
+it('the total is the planner’s estimate before the first ANALYZE', async () => {
   await fill(50_000);
   expect(await plannersEstimate(database.db)).toBeGreaterThan(10_000);
   expect(await total()).toBe(await plannersEstimate(database.db));
 });
 
-it('is at least 10,000 if the planner estimates less', async () => {
+it('the total is at least 10,000 if the planner estimates less', async () => {
   await fill(12_000);
   expect(await plannersEstimate(database.db)).toBeLessThan(10_000);
   expect(await total()).toBe(10_000);
 });
 
-it('is the planner’s estimate after the table grew since it was analysed', async () => {
+it('the total is the planner’s estimate after the table grew since it was analysed', async () => {
   await fill(20_000);
   await sql(database.db, 'ANALYZE execution_logs');
   await fill(33_333);
   expect(await total()).toBe(await plannersEstimate(database.db));
 });
 
-it('is the planner’s estimate after the table was vacuumed while empty', async () => {
+it('the total is the planner’s estimate after the table was vacuumed while empty', async () => {
   await sql(database.db, 'VACUUM execution_logs');
   await fill(50_000);
   expect(await total()).toBe(await plannersEstimate(database.db));
 });
 
-it('is exact when few of many rows remain', async () => {
+it('the total is exact when few of many rows remain', async () => {
   await fill(50_000);
   await sql(database.db, 'ANALYZE execution_logs');
   await sql(database.db, 'DELETE FROM execution_logs WHERE id > 123');

@@ -5,8 +5,8 @@ import { parseQuery } from '../../lib/search/parse-query.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
-// A search for words that runs out of time at once: the time is what makes the difference, so each test gives
-// none or plenty.
+// What a search for words finds before it runs out of time. Only the time budget matters, so each test gives it none or
+// plenty.
 
 const database = useDatabase();
 const NONE = { searchMs: 0, readMs: 0 };
@@ -35,15 +35,15 @@ async function find(text: string, budget: typeof NONE, selection: LogSelection =
 }
 
 describe('a search for words', () => {
-  it('finds them in all logs', async () => {
+  it('finds matches among all logs', async () => {
     expect(await find('needle', PLENTY)).toEqual({ ids: [NEW, MIDDLE, OLD], isCut: false });
   });
 
-  it('without time for all logs finds them in the newest 5,000, and says that it was cut short', async () => {
+  it('finds matches in the newest 5,000 logs when there is no time for all, and reports that it was cut short', async () => {
     expect(await find('needle', TO_READ)).toEqual({ ids: [NEW, MIDDLE], isCut: true });
   });
 
-  it('without any time finds them in the newest ids, and says that it was cut short', async () => {
+  it('finds matches among the newest ids when there is no time at all, and reports that it was cut short', async () => {
     expect(await find('needle', NONE)).toEqual({ ids: [NEW], isCut: true });
   });
 
@@ -54,11 +54,11 @@ describe('a search for words', () => {
     expect(await find('needle', TO_READ, repository)).toEqual({ ids: [MIDDLE, OLD], isCut: false });
   });
 
-  it('reads a selection of at most 5,000 logs as a whole, without the index', async () => {
+  it('reads a selection of at most 5,000 logs completely, without the index', async () => {
     expect(await find('needle', TO_READ, { level: 'warn' })).toEqual({ ids: [OLD], isCut: false });
   });
 
-  it('says that it was cut short if there was no time to read a small selection', async () => {
+  it('reports that it was cut short if there was no time to read a small selection', async () => {
     expect(await find('needle', NONE, { level: 'warn' })).toEqual({ ids: [], isCut: true });
   });
 });

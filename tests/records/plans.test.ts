@@ -26,15 +26,15 @@ import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
-// What the planner of a real Postgres makes of the statements over tables that are filled and analysed.
-// A scan of a whole large table is found here and not in production.
+// How the planner of a real Postgres runs the statements over filled and analysed tables. A scan of a whole large table
+// shows up here instead of in production.
 
-/** Drills that failed; and of each of the 200 repositories the last of these, and the proofs since. */
+/** The failed drills and, for each of the 200 repositories, the last failed drill and the proofs after it. */
 const FAILED_DRILLS = 571 + 200 * (1 + 3);
 
 /**
- * Of a repository: its last drill, its last proof and the drill by which it stands; of those that failed, of which it has
- * up to 3, the last one; and the proofs since, up to 6.
+ * Rows for each repository: its last drill, its last proof and the drill that decides its state; of up to 3 failed
+ * drills, the last one; and up to 6 proofs after it.
  */
 const DRILLS_OF_EACH = 3 + 3 + 1 + 6;
 
@@ -49,7 +49,7 @@ beforeAll(async () => {
   );
   await sql(
     database.db,
-    // Repository 7 has failed for long, 8 was never good, and 9 fails since its last result.
+    // Repository 7 has been failing for long, 8 was never good, and 9 has been failing since its last result.
     `INSERT INTO backup_results (run_id, repo_full_name, status, archive_size_bytes, created_at)
      SELECT 1 + n / 25, 'owner/repo-' || n % 250,
        CASE WHEN n % 250 = 7 AND n > 9999 OR n % 250 = 8 OR n = 49759 THEN 'failed' ELSE 'completed' END, n,
@@ -78,7 +78,7 @@ beforeAll(async () => {
      SELECT 'owner/repo-' || n % 250, 1 + n / 250, now() - (10000 - n) * interval '1 minute'
      FROM generate_series(0, 9999) AS n`,
   );
-  // Of repository 7: 20,000 refs, of which every second changed in version 20.
+  // Repository 7 has 20,000 refs, of which every second changed in version 20.
   await sql(
     database.db,
     `INSERT INTO archive_refs (repo_full_name, name, object_id, from_version, to_version)
@@ -98,7 +98,7 @@ beforeAll(async () => {
        CASE WHEN n % 100 > 0 THEN now() END
      FROM generate_series(0, 9999) AS n`,
   );
-  // Of most, no run has a result.
+  // Most repositories have no result of a run.
   await sql(
     database.db,
     `INSERT INTO coverage (name, run_id, plan)
@@ -134,9 +134,9 @@ const figures = {
 };
 const gap = { first: 100n, last: 140n };
 const states = { now: '2100-01-01', freshnessHours: 26, scheduleMs: null };
-/** The last finished runs, and those under way, which are passed over. */
+/** The last finished runs, and those under way, which are skipped. */
 const schedule = { backup_runs: 22 };
-/** The newest one of each repository. */
+/** The newest result of each repository. */
 const versionsOfPage = { archive_versions: 50 };
 const filters = { level: 'info', runId: 700 };
 
@@ -151,14 +151,14 @@ describe.each([
     [
       'repositories with their states',
       (db) => listRepositories(db, page, { ...states, order: 'size' }),
-      // Of the page, which has none that fails.
+      // Only for the page, on which no repository fails.
       { newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
     ],
     [
       'the worst repositories',
       (db) => listRepositories(db, page, { ...states, order: 'worst' }),
-      // Of each that fails: its last good result, its fault, its error and its first failure, and all failures, of 160,
-      // 200 and 1 results.
+      // For each failing repository: its last good result, its fault, its error and its first failure, and all its
+      // failures (160, 200 and 1 results).
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
         restore_drills: 50 * DRILLS_OF_EACH,
@@ -172,7 +172,7 @@ describe.each([
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
         restore_drills: 2 * DRILLS_OF_EACH,
-        // A third fails, which was never good.
+        // A third repository fails, which was never good.
         backup_results: 1 + 2 * 4 + 162,
       },
     ],
@@ -183,7 +183,7 @@ describe.each([
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
         ...{ coverage: 1, archive_refs: 0 },
         restore_drills: DRILLS_OF_EACH,
-        // With its last archive.
+        // Includes its last archive.
         backup_results: 5 + 160,
       },
     ],
@@ -204,13 +204,13 @@ describe.each([
     [
       'the versions of a repository',
       (db) => listVersions(db, 'OWNER/repo-7', page, { withPruned: false }),
-      // Its versions: for the spelling, and those that fit, read for the page and the total.
+      // Its versions: those read for the spelling, and the matching ones, read for the page and for the total.
       { archive_versions: 3 * 40, newest_results: 250 },
     ],
     [
       'the refs of a version',
       (db) => readVersionRefs(db, 'OWNER/repo-7', 30, { after: 'refs/pull/15000', limit: 50 }),
-      // The rows after this name: the planner expects so few that it may read all before it sorts them.
+      // The rows after this name. The planner expects so few that it may read all of them before sorting.
       { archive_versions: 41, archive_refs: 7_498 },
     ],
     [
@@ -221,16 +221,16 @@ describe.each([
     [
       'the overview',
       (db) => readOverview(db, states),
-      // The last finished runs, the last run, the last good one, those under way, and the newest of all up to one
-      // that has ended. Of each repository that fails: its last good result, its fault, its archive, its error and
-      // its first failure, and all failures.
+      // The last finished runs, the last run, the last good one, those under way, and the newest ones up to the first
+      // that has ended. For each failing repository: its last good result, its fault, its archive, its error and its
+      // first failure, and all its failures.
       {
         newest_results: 250,
         worker_repo_state: 249,
         backup_runs: 22 + 1 + 1 + 2 + 3,
         backup_results: 3 * 5 + 362,
         archive_versions: 20,
-        // Of each repository its last proof, of those that are listed also the last drill; and what failed.
+        // The last proof of each repository, the last drill of each listed one, and the failed drills.
         restore_drills: 2 * 260 + FAILED_DRILLS,
         incidents: 3,
       },
@@ -240,9 +240,9 @@ describe.each([
       (db) => readRepositoryMetrics(db, states, { max: 250, timeoutMs: 60_000 }),
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 250 },
-        // Of each that fails its last good result, its fault and its archive, and all failures.
+        // For each failing repository: its last good result, its fault and its archive, and all its failures.
         backup_results: 3 * 3 + 361,
-        // The newest one, and the newest that is a proof; and what failed.
+        // The newest drill, the newest proof, and the failed drills.
         restore_drills: 2 * 200 + FAILED_DRILLS,
       },
     ],
@@ -269,11 +269,11 @@ describe.each([
       (db) => readCoverage(db, page, states),
       {
         ...{ coverage: 10_000, newest_results: 250, worker_repo_state: 249, ...schedule },
-        // Of each that fails its last good result, its fault, and its error.
+        // For each failing repository: its last good result, its fault and its error.
         backup_results: 3 * 3 + 50,
       },
     ],
-    // Of all 10,000, once for the total; of the open ones and of a repository only those.
+    // All 10,000 are read once, for the total. For open ones and for a repository, only those are.
     ['anomalies', (db) => listAnomalies(db, page, {}), { anomalies: 10_050 }],
     ['open anomalies', (db) => listAnomalies(db, page, { open: true }), { anomalies: 150 }],
     [
@@ -318,7 +318,7 @@ describe.each([
       (db) => readDashboardStats(db, states),
       {
         ...{ ...figures, worker_repo_state: 249, backup_runs: 2_001 + schedule.backup_runs },
-        // Of each that fails: its last good result, and its fault.
+        // For each failing repository: its last good result and its fault.
         backup_results: figures.backup_results + 3 * 2,
       },
     ],

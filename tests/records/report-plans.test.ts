@@ -6,7 +6,7 @@ import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
-// What the planner of a real Postgres makes of what a report asks, over filled tables.
+// How the planner of a real Postgres runs the statements of a report over filled tables.
 
 const ID = '00000000-0000-4000-8000-000000000007';
 const database = useDatabase();
@@ -34,8 +34,8 @@ beforeAll(async () => {
 }, 120_000);
 
 describe.each([
-  ['with the values of the call', false],
-  ['with the plan for any values', true],
+  ['the plan for its values', false],
+  ['the plan for any values', true],
 ])('%s', (_case, generic) => {
   const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
     ['a report', (db) => findReport(db, 'user-7', ID), { reports: 1 }],
@@ -46,7 +46,7 @@ describe.each([
     [
       'a summary',
       (db) => readSummaryFacts(db, { now: Date.now() }),
-      // 720 runs of 30 days; the results of the 7 in which repositories failed.
+      // The 720 runs of 30 days, and the results of the 7 runs in which repositories failed.
       { backup_runs: 720, backup_results: 7 * 25 + 25, newest_results: 250 },
     ],
   ];

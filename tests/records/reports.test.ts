@@ -7,7 +7,7 @@ import { someDrill } from '../support/drills.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
-// Reports over each driver: their types differ, and so do their servers.
+// Tests reports over each driver, because their types and servers differ.
 
 const REPORT = {
   username: 'ada',
@@ -41,7 +41,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(JSON.parse(await listReports(db, 'ada', { page: 1, limit: 5 }))).toEqual([sent]);
   });
 
-  it('without a user cannot be read', async () => {
+  it('a report without a user cannot be read', async () => {
     const { id } = await addReport(database.db, { ...REPORT, username: null });
     for (const name of ['', 'null', 'ada']) {
       expect(await findReport(database.db, name, id)).toBeNull();

@@ -7,7 +7,7 @@ import { createClient } from '../support/client.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { empty, sql } from '../support/records.ts';
 
-// What the worker writes about a run under way, and what the service API answers.
+// Covers what the worker writes about a run under way, and what the service API answers.
 
 const database = useDatabase();
 const counters = { successful: 1, failed: 0, skipped: 2 };
@@ -35,7 +35,7 @@ const progressOf = async () => {
 const stored = async () => (await sql(database.db, 'SELECT progress FROM backup_runs'))[0];
 
 describe('the progress of a run', () => {
-  it('is shown where the run is', async () => {
+  it('is part of the run wherever it is shown', async () => {
     expect(await progressOf()).toBeNull();
     const progress = { bytes: 6_000_000_000, active: [cloning] };
     expect(await beat(progress)).toBe(true);
@@ -51,7 +51,7 @@ describe('the progress of a run', () => {
     expect(await progressOf()).toEqual({ bytes: 1, active: [] });
   });
 
-  it('is bounded, and holds what Postgres can store', async () => {
+  it('is bounded, and contains only what Postgres can store', async () => {
     const hostile = {
       repository: `acme/\0\ud800${'x'.repeat(1_000)}`,
       phase: 'Receiving \u001b[31mobjects\n',
@@ -66,7 +66,7 @@ describe('the progress of a run', () => {
     expect(active[0]?.repository.length).toBe(255);
   });
 
-  it('is gone once the run has ended', async () => {
+  it('disappears once the run has ended', async () => {
     await beat({ bytes: 1, active: [cloning] });
     const ending = { id: run, status: 'completed', errorMessage: '', failedRequests: [] } as const;
     await finishRun(database.db, { ...ending, counters });
@@ -75,13 +75,13 @@ describe('the progress of a run', () => {
     expect(await stored()).toEqual({ progress: null });
   });
 
-  it('is gone once the run is considered dead', async () => {
+  it('disappears once the run is considered dead', async () => {
     await beat({ bytes: 1, active: [cloning] });
     await sweepStaleRuns(database.db, { now: Date.now() + 120_000, staleAfterMs: 60_000 });
     expect(await stored()).toEqual({ progress: null });
   });
 
-  it('is gone once another run has taken over', async () => {
+  it('disappears once another run has taken over', async () => {
     await beat({ bytes: 1, active: [cloning] });
     await sql(database.db, "UPDATE backup_runs SET heartbeat_at = now() - interval '1 hour'");
     expect(await startRun(database.db, { totalRepos: 1, staleAfterMs: 1 })).toHaveProperty('id');
@@ -89,7 +89,7 @@ describe('the progress of a run', () => {
     expect(rows).toEqual([{ progress: null }, { progress: null }]);
   });
 
-  it('is not shown of a run that another program has ended', async () => {
+  it('is not shown for a run that another program has ended', async () => {
     await beat({ bytes: 1, active: [cloning] });
     await sql(database.db, "UPDATE backup_runs SET status = 'failed'");
     expect(await progressOf()).toBeNull();
@@ -108,7 +108,7 @@ describe('a result', () => {
     counters,
   } as const;
 
-  it('says what its archive does not hold, and how often it was tried', async () => {
+  it('says what its archive lacks, and how many attempts it took', async () => {
     const incomplete = 'LFS: 12 pointers, 3.4 GB are not in the archive';
     await recordResult(database.db, { ...result, runId: run, position: 0, incomplete, tries: 3 });
     const expected = { status: 'completed', incomplete, tries: 3 };
@@ -116,7 +116,7 @@ describe('a result', () => {
     expect(await get('/api/repos/acme/app/history')).toMatchObject({ data: [expected] });
   });
 
-  it('need not say so', async () => {
+  it('may leave both out', async () => {
     await recordResult(database.db, { ...result, runId: run, position: 0 });
     const expected = { incomplete: null, tries: null };
     expect(await get('/api/repos/acme/app/history')).toMatchObject({ data: [expected] });

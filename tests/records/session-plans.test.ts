@@ -8,10 +8,10 @@ import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
-// What the planner of a real Postgres makes of what each request of a user asks, over filled tables.
+// How the planner of a real Postgres runs the statements of each user request over filled tables.
 
 const ID = '00000000-0000-4000-8000-000000000007';
-/** Of another session, since what these statements write stays. */
+/** In another session, since what these statements write stays. */
 const turn = { username: 'user-8', sessionId: ID.replace('7', '8'), requestId: 'r' };
 const database = useDatabase();
 
@@ -40,8 +40,8 @@ beforeAll(async () => {
 });
 
 describe.each([
-  ['with the values of the call', false],
-  ['with the plan for any values', true],
+  ['the plan for its values', false],
+  ['the plan for any values', true],
 ])('%s', (_case, generic) => {
   const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
     ['a password', (db) => findPasswordHash(db, 'user-7'), { users: 1 }],

@@ -25,7 +25,7 @@ describe.each(everyDatabase)('a spooled run on %s', (_, create) => {
   const database = useDatabase(create);
   const rows = (select: string) => rowsOf(database.db, select);
 
-  it('is one run, whatever is delivered again', async () => {
+  it('remains a single run, whatever is delivered again', async () => {
     await empty(database.db);
     const { db } = database;
     const spoolId = randomUUID();
@@ -60,7 +60,7 @@ describe.each(everyDatabase)('a spooled run on %s', (_, create) => {
     ).toEqual([{ last_commit_hash: 'c', checked: true }]);
   });
 
-  it('leaves no time that has not come, by a clock that was ahead', async () => {
+  it('leaves no time in the future, even if a clock was ahead', async () => {
     await empty(database.db);
     const { db } = database;
     const ahead = '2099-01-02T03:04:05.000006Z';
@@ -82,7 +82,7 @@ describe.each(everyDatabase)('a spooled run on %s', (_, create) => {
     expect(await rows('SELECT name FROM coverage')).toEqual([{ name: 'a/d' }]);
   });
 
-  it('is the run that began in the database, though it was failed meanwhile', async () => {
+  it('continues the run that began in the database, even if that was marked as failed meanwhile', async () => {
     await empty(database.db);
     const { db } = database;
     const started = await startRun(db, { totalRepos: 1, staleAfterMs });
@@ -94,7 +94,7 @@ describe.each(everyDatabase)('a spooled run on %s', (_, create) => {
     const spooled = { spoolId: randomUUID(), started, at };
     const id = await adoptSpooledRun(db, spooled);
     expect(id).toBe(started.id);
-    // It no longer keeps another from beginning.
+    // It no longer keeps another run from starting.
     const other = await startRun(db, { totalRepos: 0, staleAfterMs });
     if ('active' in other) throw new Error('the spooled run is still active');
     await finishRun(db, { ...ending, id: other.id, failedRequests: [] });

@@ -50,7 +50,7 @@ describe('the latest sign of life of a running run is', () => {
   });
 });
 
-it('the requests that a stale run had claimed fail with it, and no others', async () => {
+it('the requests that a stale run had claimed fail with it, but no others do', async () => {
   const stale = await insertRun(database.db, old);
   const alive = await insertRun(database.db, { status: 'running', started_at: recent });
   await other.query(
@@ -63,13 +63,13 @@ it('the requests that a stale run had claimed fail with it, and no others', asyn
   expect(rows.map((row) => row.status)).toEqual(['failed', 'completed', 'claimed', 'pending']);
 });
 
-it('does not change a run that has ended', async () => {
+it('a sweep does not change a run that has ended', async () => {
   await insertRun(database.db, { ...old, status: 'completed' });
   await insertRun(database.db, { ...old, status: 'failed', error_message: 'its own reason' });
   expect(await sweep()).toEqual([]);
 });
 
-it('a start in the future of the clock gives no negative duration', async () => {
+it('a start in the future does not give a negative duration', async () => {
   const id = await insertRun(database.db, {
     status: 'running',
     started_at: '2026-03-01T13:00:00Z',
@@ -82,7 +82,7 @@ it('a start in the future of the clock gives no negative duration', async () => 
   expect(row?.ms).toBe('0');
 });
 
-it('a start without a time does not keep the others from being swept', async () => {
+it('a run without a start time does not keep the others from being swept', async () => {
   const ids = [
     await insertRun(database.db, { status: 'running', started_at: '-infinity' }),
     await insertRun(database.db, old),
@@ -98,7 +98,7 @@ it('concurrent sweeps fail each run once', async () => {
 });
 
 describe('a sweep that waits for another transaction on the run', () => {
-  /** Starts a sweep while the other connection holds the run, and goes on once the sweep waits for it. */
+  /** Starts a sweep while the other connection holds the run, and continues once the sweep is waiting for it. */
   async function sweepDuring(change: string): Promise<number[]> {
     const id = await insertRun(database.db, old);
     await other.query('BEGIN');
@@ -110,7 +110,7 @@ describe('a sweep that waits for another transaction on the run', () => {
     return swept;
   }
 
-  it('keeps the run if that was a heartbeat', async () => {
+  it('keeps the run if that recorded a heartbeat', async () => {
     expect(await sweepDuring(`heartbeat_at = '${recent}'`)).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe('a sweep that waits for another transaction on the run', () => {
     ]);
   });
 
-  it('fails the run if that was not a sign of life', async () => {
+  it('fails the run if that recorded no sign of life', async () => {
     expect(await sweepDuring('skipped = 1')).toHaveLength(1);
   });
 });

@@ -10,8 +10,8 @@ import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
-// The statements behind the tools, as plans.test.ts has those of the service API. One repository has nine
-// tenths of all logs, so that a plan that is good for most repositories may be bad for it.
+// The statements behind the tools; plans.test.ts covers those of the service API. One repository has nine tenths of all
+// logs, so a plan that suits most repositories may be bad for it.
 
 const database = useDatabase();
 
@@ -46,7 +46,7 @@ const listed =
   (selection: object, page = 1) =>
   (db: Database) =>
     listFilteredLogs(db, { page, limit: 50 }, selection, null);
-/** The rows of a page, and those counted for its total. */
+/** The rows read for a page and for its total. */
 const pageAndTotal = (page: number, total: number) => ({ execution_logs: page + total });
 
 describe.each([
@@ -73,7 +73,7 @@ describe.each([
     ['logs of a level', logs({ level: 'error' }), { execution_logs: 50 }],
     ['logs of a run', logs({ runId: 700 }), { execution_logs: 50 }],
     ['logs of a run and level', logs({ runId: 700, level: 'error' }), { execution_logs: 50 }],
-    // The newest of each of its three levels, beside one row that tells each level.
+    // The newest of each of its three levels, and one row that names each level.
     ['logs of a busy repository', logs({ repository: 'owner/busy' }), { execution_logs: 154 }],
     ['logs of a rare repository', logs({ repository: 'owner/rare' }), { execution_logs: 154 }],
     ['logs of an unknown repository', logs({ repository: 'owner/none' }), { execution_logs: 0 }],
@@ -148,8 +148,8 @@ describe.each([
   });
 });
 
-// As GET /api/logs lists them, with a bounded total. These statements have no name, so they are always planned
-// for their values.
+// Like the lists of GET /api/logs, with a bounded total. These statements have no name, so they are always planned for
+// their values.
 it.each<[string, (db: Database) => Promise<unknown>, Record<string, number>]>([
   [
     'a page of logs of a busy repository',

@@ -29,7 +29,7 @@ import { createTestDeps } from '../support/deps.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';
 
-// What belongs to users, over each driver: their types differ, and so do their servers.
+// Tests the records of users over each driver, because their types and servers differ.
 
 const ID = '6f3c2f1e-0c5a-4b7d-9a53-3f1f7f1d2c11';
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
@@ -41,7 +41,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     db = database.db;
   });
 
-  it('a user is known by name and since when', async () => {
+  it('a user is known by exact name, and only since registration', async () => {
     await addUser(db, 'ada', 'hash of ada');
     expect(await findPasswordHash(db, 'ada')).toBe('hash of ada');
     expect(await findPasswordHash(db, 'Ada')).toBeNull();
@@ -115,7 +115,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(await findGatewayConnection(db, 'grace')).toBeNull();
   });
 
-  it('a session is made, read, renamed and deleted by its user', async () => {
+  it('a session is created, read, renamed and deleted by its user', async () => {
     expect(await createSession(db, 'ada', { id: ID, name: 'Disks' })).not.toBeNull();
     expect(await createSession(db, 'eve', { id: ID, name: 'Mine' })).toBeNull();
     expect(await createSession(db, 'eve', { id: null, name: '' })).not.toBeNull();

@@ -18,7 +18,7 @@ const REPOSITORY = 'acme/app';
 
 type Refs = Record<string, string | null>;
 
-/** The id of an object, from a letter. */
+/** An object id made from a letter. */
 const id = (letter: string) => letter.repeat(40);
 const manifestOf = (version: number, archive = 'first') => `${archive} ${version}`;
 
@@ -60,7 +60,7 @@ const ledger = (db: Database) =>
     'SELECT name, object_id, from_version, to_version FROM archive_refs ORDER BY name, from_version',
   );
 
-/** The database, but its connection is lost after so many statements. */
+/** The database with a connection that is lost after the given number of statements. */
 function lostAfter(db: Database, statements: number): Database {
   let left = statements;
   return {
@@ -122,7 +122,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await readNewestVersion(db, 'acme/other')).toBeNull();
   });
 
-  it('add nothing for a ref that stayed where it was', async () => {
+  it('add nothing for a ref that did not change', async () => {
     await recordThree();
     const before = await ledger(db);
     expect(await record(4, manifestOf(3), {})).toBe(true);
@@ -149,7 +149,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
       { kind: 'branches_rewritten', run_id: 7, before: { 'refs/heads/ü': id('a') }, isThen: true },
       { kind: 'shrunk', run_id: 7, before: { commits: '5' }, isThen: true },
     ]);
-    // What is known of the warning alone.
+    // If only the warning is known.
     await recordVersion(db, { ...versionWith(3, manifestOf(2), {}), warning: 'the note was lost' });
     expect(await anomalies(3)).toMatchObject([{ kind: 'noted', before: {} }]);
     await sql(db, 'UPDATE anomalies SET confirmed_at = now() WHERE version = 2');
@@ -160,7 +160,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
       ]),
       hasMissing: false,
     });
-    // Another version of this number, of which nothing is confirmed.
+    // Another version with this number, about which nothing is confirmed.
     const other = {
       ...versionWith(2, null, { HEAD: id('c') }),
       manifestSha256: manifestOf(2, 'other'),
@@ -177,8 +177,8 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await ledger(db)).toEqual(before);
   });
 
-  it('are the same after an interruption at any statement and another try', async () => {
-    // More than one statement takes.
+  it('are complete after an interruption at any statement and a retry', async () => {
+    // More refs than one statement takes.
     const many = Object.fromEntries(
       Array.from({ length: 20_500 }, (_, n) => [`refs/pull/${n}/head`, id('a')]),
     );
@@ -196,11 +196,11 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     }
     expect(await recordVersion(db, next)).toBe(true);
     expect(await refsAt(db, 2)).toEqual(expected);
-    // 20,501 at first, and one more for each that points elsewhere or is new.
+    // 20,501 rows at first, and one more for each ref that points elsewhere or is new.
     expect(await ledger(db)).toHaveLength(20_501 + 10_250 + 1);
   }, 60_000);
 
-  it('forget what an abandoned recording had written', async () => {
+  it('discard what an abandoned recording had written', async () => {
     await recordThree();
     const abandoned = versionWith(4, manifestOf(3), { HEAD: id('d'), 'refs/heads/gone': null });
     await expect(recordVersion(lostAfter(db, 2), abandoned)).rejects.toThrow('lost');
@@ -208,7 +208,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await refsAt(db, 5)).toEqual({ ...(await refsAt(db, 3)), 'refs/tags/v2': id('e') });
   });
 
-  it('are refused when the changes are relative to another one, and take all refs instead', async () => {
+  it('are rejected when their changes are relative to another version, and accept all refs instead', async () => {
     await recordThree();
     const before = await ledger(db);
     expect(await record(5, manifestOf(4), { HEAD: id('e') })).toBe(false);
@@ -218,7 +218,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await refsAt(db, 3)).toMatchObject({ 'refs/heads/gone': id('c') });
   });
 
-  it('close every ref that a complete list leaves out, across its statements', async () => {
+  it('close every ref that a complete list leaves out, across all statements', async () => {
     const all = (letter: string, from: number) =>
       Object.fromEntries(
         Array.from({ length: 11_000 }, (_, n) => [`refs/tags/${from + n} 🙂 \uff5e`, id(letter)]),
@@ -231,7 +231,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await refsAt(db, 1)).toEqual(all('a', 0));
   }, 60_000);
 
-  it('of an archive that was begun anew replace those of the same numbers', async () => {
+  it('replace those with the same numbers when they belong to a new archive', async () => {
     await recordThree();
     const second = {
       ...versionWith(2, manifestOf(1), { 'refs/heads/gone': null, 'refs/heads/other': id('d') }),
@@ -247,7 +247,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await readNewestVersion(db, REPOSITORY)).toMatchObject({ version: 2 });
   });
 
-  it('keep apart what belongs to another repository', async () => {
+  it('leave those of another repository alone', async () => {
     await recordThree();
     const other = { ...versionWith(1, null, { HEAD: id('f') }), repository: 'acme/app2' };
     await recordVersion(db, other);
@@ -256,7 +256,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await refsAt(db, 1)).not.toBeNull();
   });
 
-  it('that are pruned take along what no other needs', async () => {
+  it('lose only the refs that no kept version needs when they are pruned', async () => {
     await recordThree();
     await markPruned(db, REPOSITORY, [2]);
     expect(await refsAt(db, 2)).toBeNull();
@@ -272,8 +272,8 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await refsAt(db, 3)).toMatchObject({ HEAD: id('b'), 'refs/heads/gone': id('c') });
   });
 
-  it('keep names apart that are too long for an index', async () => {
-    // Random, so that the database cannot compress it.
+  it('keep apart names that are too long for an index', async () => {
+    // Random text, so that the database cannot compress it.
     const long = `refs/heads/${Array.from({ length: 900 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join('')}`;
     await record(1, null, { [`${long}a`]: id('a'), [`${long}b`]: id('b') });
     await record(2, manifestOf(1), { [`${long}a`]: null });
@@ -281,7 +281,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(Object.values((await refsAt(db, 2)) ?? {})).toEqual([id('b')]);
   });
 
-  it('know how long the last completed backup of each repository took', async () => {
+  it('of repositories come with the duration of the last completed backup', async () => {
     const run = await insertRun(db);
     const at = (day: number) => ({ created_at: `2026-03-0${day}T00:00:00Z` });
     await insertResult(db, run, 'a/slow', { ...at(1), duration_ms: 1 });

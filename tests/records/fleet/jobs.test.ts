@@ -63,7 +63,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
       'INSERT INTO worker_repo_state (repo_full_name, mirror_machine) VALUES ($1, $2)',
       [repository, machine],
     );
-  /** As if the member had been silent for so long. */
+  /** Makes a member look silent for longer than the lease. */
   const silence = (member: Member) =>
     sql(
       database.db,
@@ -86,14 +86,14 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(ends.toSorted()).toEqual([null, 'the end']);
   });
 
-  it('are claimed once all are published, so that the longest is first', async () => {
+  it('are claimed only once all are published, so that the longest comes first', async () => {
     await publishJobs(database.db, near, [job('a/short', 1)]);
     expect(await claim(near)).toBeNull();
     await publish(job('a/long', 0));
     expect(await claim(near)).toBe('a/long');
   });
 
-  it('go to the machine with the mirror first, then to any, and at last to others', async () => {
+  it('go to the machine with the mirror first, then to any, and finally to others', async () => {
     await prefer('a/far', 'far');
     await prefer('a/near', 'near');
     await publish(job('a/far', 0), job('a/any', 1), job('a/near', 2));
@@ -104,7 +104,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await claim(near)).toBe('a/far');
   });
 
-  it('do not wait for a machine that is gone', async () => {
+  it('do not wait for a machine that is no longer there', async () => {
     await prefer('a/far', 'far');
     await publish(job('a/far', 0));
     expect(await claim(near)).toBeNull();
@@ -112,7 +112,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await claim(near)).toBe('a/far');
   });
 
-  it('pass over hosts without room, and git hosts and addresses of others', async () => {
+  it('are skipped if their host is full, or if only another member can do them', async () => {
     await publish(
       job('a/full', 0, { host: 'busy.example' }),
       job('a/other', 1, { gitHostUrl: 'https://other.example' }),
@@ -126,7 +126,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await claim(near)).toBe('a/own');
   });
 
-  it('are claimed again when the lease has ended, and no longer belong to who had them', async () => {
+  it('can be claimed again when the lease has ended, and are then lost to their former holder', async () => {
     await publish(job('a/b', 0));
     expect(await claim(far)).toBe('a/b');
     await silence(far);
@@ -137,7 +137,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await counts()).toEqual([{ successful: 1, failed: 0, skipped: 0 }]);
   });
 
-  it('are free at once when their machine enters again', async () => {
+  it('are freed at once when their machine enters again', async () => {
     await publish(job('a/b', 0));
     expect(await claim(far)).toBe('a/b');
     await enter('far-2', near.runId, 'far');
@@ -145,7 +145,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await claim(near)).toBe('a/b');
   });
 
-  it('are held as long as the member beats', async () => {
+  it('stay held while the member sends heartbeats', async () => {
     await publish(job('a/b', 0));
     const claimed = await claimRunJob(database.db, near, []);
     const jobs = [claimed?.id ?? ''];
@@ -173,7 +173,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await sql(database.db, 'SELECT message FROM execution_logs')).toHaveLength(1);
   });
 
-  it('are given up when three workers died of them, so that the run ends', async () => {
+  it('are given up after three workers have died of them, so that the run ends', async () => {
     await publish(job('a/poison', 0));
     for (let n = 0; n < 3; n++) {
       expect(await claim(far)).toBe('a/poison');
@@ -187,7 +187,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await record(near, 'a/poison', 'failed')).toBe(true);
   });
 
-  it('that only a dead member could do do not keep the run from ending', async () => {
+  it('do not keep the run from ending if only a dead member could do them', async () => {
     await publish(job('a/own', 0, { isOwn: true }));
     expect(await claim(far)).toBeNull();
     await silence(near);
@@ -250,7 +250,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await rows()).toEqual([{ jobs: 0, members: 0 }]);
   });
 
-  it('wait for a list only as long as somebody makes it', async () => {
+  it('are waited for only while a member is listing them', async () => {
     const state = () => readSharedRun(database.db, near.runId);
     expect(await state()).toEqual({
       ...{ isActive: true, isListed: false, hasStarter: true },
@@ -265,7 +265,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(await state()).toMatchObject({ isListed: true });
   });
 
-  it('are shown together, of the living, with the bytes of all', async () => {
+  it('show their progress together, that of live members only, with the bytes of all', async () => {
     const at = (repository: string) => ({ repository, phase: 'cloning', percent: 1, bytes: 2 });
     const many = Array.from({ length: 16 }, (_, n) => at(`far/${n}`));
     await beatMember(database.db, far, { bytes: 7, active: many }, []);

@@ -8,7 +8,8 @@ import { useDatabase } from '../../support/hooks.ts';
 import { explainRead } from '../../support/plans.ts';
 import { sql } from '../../support/records.ts';
 
-// A run of 10,000 repositories, half of them done: a claim reads what it takes, not what there is.
+// A run of 10,000 repositories, half of them done. The rows that a claim reads depend on what it takes, not on the
+// total.
 
 const database = useDatabase();
 let near: Member;
@@ -36,9 +37,9 @@ beforeAll(async () => {
 });
 
 it.each([
-  ['what prefers the machine', 'near'],
-  ['any', 'new'],
-])('claims %s', async (_what, id) => {
+  ['a job that prefers the machine', 'near'],
+  ['any job', 'new'],
+])('claiming %s reads few rows', async (_what, id) => {
   for (const generic of [false, true]) {
     const claim = (db: Database) => claimRunJob(db, member(id), ['busy.example']);
     const { run_jobs: read = 0 } = await explainRead(database, claim, generic);
@@ -46,7 +47,7 @@ it.each([
   }
 });
 
-it('records a job', async () => {
+it('recording a job reads few rows', async () => {
   for (const generic of [false, true]) {
     const about = { repository: 'team/2', message: '' };
     const record = (db: Database) => recordJobUnchanged(db, near, about);
@@ -55,7 +56,7 @@ it('records a job', async () => {
   }
 });
 
-it('reads the state of a run', async () => {
+it('reading the state of a run reads few rows', async () => {
   const { run_jobs: read = 0 } = await explainRead(
     database,
     (db) => readSharedRun(db, near.runId),
