@@ -14,7 +14,7 @@ import {
   startScriptedServer,
 } from '../../support/scripted-server.ts';
 
-// What becomes of a message when its service does not take it.
+// What happens to a message that its service does not accept.
 
 const kinds = ['slack', 'discord', 'telegram', 'ntfy', 'gotify', 'apprise', 'webhook'];
 let server: ScriptedServer;
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** How sending fails. */
+/** Sends a message and returns the error. */
 async function failureOf(
   address: string,
   { signal = patient, fetch = globalThis.fetch } = {},
@@ -47,15 +47,15 @@ async function failureOf(
 const at = (kind: string) => addressesAt(server)[kind] ?? '';
 
 describe.each(kinds)('a message through %s', (kind) => {
-  it.each([400, 401, 403, 404, 410, 413])('that is refused with %i is given up', async (status) => {
+  it.each([400, 401, 403, 404, 410, 413])('is given up after a refusal with %i', async (status) => {
     answer = { status, body: { message: `${SECRETS.join()} is internal` } };
     const failure = await failureOf(at(kind));
-    // The answer may be that of any server.
+    // The answer may come from any server.
     expect(failure.message).toMatch(new RegExp(` answered ${status}$`));
     expect(failure).toMatchObject({ retryable: false, mayHaveArrived: false });
   });
 
-  it.each([500, 502, 503])('that met a fault with %i may work later', async (status) => {
+  it.each([500, 502, 503])('can be retried after a fault with %i', async (status) => {
     answer = { status, body: 'Internal Server Error' };
     const failure = await failureOf(at(kind));
     expect(failure.message).toMatch(new RegExp(` answered ${status}$`));
@@ -63,7 +63,7 @@ describe.each(kinds)('a message through %s', (kind) => {
     expect(failure.retryAfterMs).toBeUndefined();
   });
 
-  it.each([429, 503])('that asks with %i to wait has not arrived', async (status) => {
+  it.each([429, 503])('has not arrived after a %i that asks to wait', async (status) => {
     answer = { status, headers: { 'Retry-After': '31' } };
     const wanted = { retryable: true, retryAfterMs: 31_000, mayHaveArrived: false };
     expect(await failureOf(at(kind))).toMatchObject(wanted);
@@ -77,7 +77,7 @@ describe.each(kinds)('a message through %s', (kind) => {
     expect(server.received).toHaveLength(1);
   });
 
-  it('that gets no answer is left when the signal aborts', async () => {
+  it('is abandoned without an answer when the signal aborts', async () => {
     const stop = new AbortController();
     answer = () => stop.abort(new DOMException('too slow', 'TimeoutError'));
     const failure = await failureOf(at(kind), { signal: stop.signal });
@@ -85,14 +85,14 @@ describe.each(kinds)('a message through %s', (kind) => {
     expect(failure).toMatchObject({ retryable: true, mayHaveArrived: true });
   });
 
-  it('whose connection breaks may have arrived', async () => {
+  it('may have arrived if the connection breaks', async () => {
     answer = (response) => response.destroy();
     const failure = await failureOf(at(kind));
     expect(failure.message).toMatch(/ cannot be reached/);
     expect(failure).toMatchObject({ retryable: true, mayHaveArrived: true });
   });
 
-  it('to where nobody listens has not arrived', async () => {
+  it('has not arrived if nothing listens at the address', async () => {
     const failure = await failureOf(at(kind), { fetch: reachNobody });
     expect(failure.message).toMatch(/ cannot be reached \(ECONNREFUSED\)$/);
     expect(failure).toMatchObject({ retryable: true, mayHaveArrived: false });
@@ -121,10 +121,10 @@ describe.each(kinds)('a message through %s', (kind) => {
   });
 });
 
-/** Asks a port that nobody listens on. */
+/** Calls a port on which nothing listens. */
 const reachNobody: typeof fetch = (_input, init) => fetch('http://127.0.0.1:1023/', init);
 
-describe('the wait', () => {
+describe('the requested wait', () => {
   it.each([
     ['a date', { 'Retry-After': 'Wed, 04 Mar 2026 05:07:00 GMT' }, '', 60_000],
     ['a date that has passed', { 'Retry-After': 'Wed, 04 Mar 2026 05:05:00 GMT' }, '', 0],
@@ -161,12 +161,12 @@ describe('a public service', () => {
       { error: 'topic is reserved' },
       'ntfy answered 400: topic is reserved',
     ],
-  ])('says why: %s', async (address, body, message) => {
+  ])('gives its reason: %s', async (address, body, message) => {
     answer = { status: 400, body };
     expect((await said(address)).message).toBe(message);
   });
 
-  it('is not quoted with the secret in it, with a page, or at length', async () => {
+  it('is not quoted if its answer contains the secret or is a page, and never at length', async () => {
     answer = { status: 400, body: { description: `no bot has ${SECRETS[2]}` } };
     expect((await said(telegram)).message).toBe('Telegram answered 400');
     answer = { status: 400, body: { description: `${'-'.repeat(140)} ${SECRETS[2]}` } };
@@ -178,14 +178,14 @@ describe('a public service', () => {
   });
 });
 
-it('an Apprise API without anything under the key has not taken the message', async () => {
+it('an Apprise API with nothing under the key has not accepted the message', async () => {
   answer = { status: 204 };
   const failure = await failureOf(at('apprise'));
   expect(failure.message).toBe('the Apprise API has nothing under this key');
   expect(failure).toMatchObject({ retryable: false, mayHaveArrived: false });
 });
 
-it('an Apprise API that failed in part may be asked again', async () => {
+it('a message can be retried if an Apprise API failed in part', async () => {
   answer = { status: 424 };
   const failure = await failureOf(at('apprise'));
   expect(failure).toMatchObject({ retryable: true, mayHaveArrived: true });

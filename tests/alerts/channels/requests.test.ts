@@ -13,7 +13,7 @@ import {
 import { type MailService, startMailService } from '../../support/mail.ts';
 import { type ScriptedServer, startScriptedServer } from '../../support/scripted-server.ts';
 
-// What each service is asked, in the shape that it documents.
+// The request to each service, in the shape that the service documents.
 
 let server: ScriptedServer;
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** Sends through the channel of a kind, and returns the request. */
+/** Sends through a channel of some kind, and returns the request. */
 async function ask(kind: string, message = makeMessage()) {
   const channel = await openChannel(addressesAt(server)[kind] ?? '');
   await channel.send(message, patient);
@@ -56,7 +56,7 @@ describe('a message', () => {
     });
   });
 
-  it('goes to a program like Slack with its text in Markdown', async () => {
+  it('goes to a Slack-compatible program with Markdown in its text', async () => {
     const { path, json } = await ask('slack');
     expect(path).toBe(`/services/T000/B000/${SECRETS[0]}`);
     expect(json.mrkdwn).toBe(true);
@@ -127,7 +127,7 @@ describe('a message', () => {
     });
   });
 
-  it('goes to an Apprise API for the tags', async () => {
+  it('goes to an Apprise API with its tags', async () => {
     const { path, json } = await ask('apprise');
     expect(path).toBe(`/notify/${SECRETS[5]}`);
     expect(json).toEqual({
@@ -156,7 +156,7 @@ describe('a message', () => {
     });
   });
 
-  it('goes to a webhook with a signature that the library of Standard Webhooks verifies', async () => {
+  it('goes to a webhook with a signature that the Standard Webhooks library verifies', async () => {
     const channel = await openChannel(addressesAt(server).webhook ?? '', { clock: systemClock });
     await channel.send(makeMessage({ id: 'a.b c' }), patient);
     const { headers, body = '' } = server.received[0] ?? {};
@@ -169,7 +169,7 @@ describe('a message', () => {
     expect(() => another.verify(body, signed)).toThrow();
   });
 
-  it('is told apart from one that ended well', async () => {
+  it('differs from one about an incident that was resolved', async () => {
     const message = makeMessage({ kind: 'resolved', severity: 'critical' });
     const { json } = await ask('apprise', message);
     expect(json.type).toBe('success');
@@ -193,7 +193,7 @@ describe('ntfy.sh and the other public services', () => {
     ],
     [`tgram://${SECRETS[2]}/@my_channel`, `/bot${SECRETS[2]}/sendMessage`],
     ['ntfy://my-secret-topic', '/'],
-  ])('%s', async (address, path) => {
+  ])('are reached at the right path for %s', async (address, path) => {
     const channel = await openChannel(address, { fetch: leadTo(server) });
     await channel.send(makeMessage(), patient);
     expect(server.received.map((request) => request.path)).toEqual([path]);
@@ -208,7 +208,7 @@ describe('a mail', () => {
   });
   afterEach(() => mail.close());
 
-  it('is sent as text and HTML, with a key that its repetition has too', async () => {
+  it('is sent as text and HTML, with the same key when it is repeated', async () => {
     const channel = await openChannel('mailto:ops@example.com', { environment: mail.environment });
     const message = makeMessage({ title: 'R&D <b>', lines: ['acme/<i>app</i> "failed"'] });
     await channel.send(message, patient);
@@ -227,7 +227,7 @@ describe('a mail', () => {
     expect(sent?.html).toContain('href="https://backups.example.com/app/incidents/7?a=1&amp;b=2"');
   });
 
-  it('has one line as its subject, whatever the title is', async () => {
+  it('has a single line as its subject, whatever the title is', async () => {
     const channel = await openChannel('mailto:ops@example.com', { environment: mail.environment });
     await channel.send(makeMessage({ title: 'failing\r\nBcc: all@example.com' }), patient);
     expect(mail.delivered[0]?.subject).toBe('failing Bcc: all@example.com');
@@ -243,7 +243,7 @@ describe('a mail', () => {
     });
   });
 
-  it('that is refused says why, without the key', async () => {
+  it('reports why it was refused, without the key', async () => {
     const key = mail.environment.RESEND_API_KEY;
     mail.faults.push({ status: 403, body: { message: 'example.com is not verified' } });
     mail.faults.push({ status: 401, body: { message: `wrong key ${key}` } });

@@ -51,7 +51,7 @@ describe('a channel of the dashboard', () => {
     expect(server.received.map(({ path }) => path)).toEqual(['/base/message']);
   });
 
-  it('is not asked for while the database is away', async () => {
+  it('is left out while the database is unreachable', async () => {
     const config = configOf({ ALERT_CHANNELS: addresses().ntfy });
     const channels = await openAlertChannels(config, { db: null, fetch, clock });
     expect(channels.map(({ name }) => name)).toEqual(['ntfy-1']);
@@ -79,20 +79,23 @@ describe('a channel of the dashboard', () => {
   it.each([
     ['without the key', { CREDENTIALS_ENCRYPTION_KEY: '' }, /KEY is not set/],
     ['with another key', { CREDENTIALS_ENCRYPTION_KEY: OTHER }, /encrypted with another/],
-  ])('says whenever it is used that it cannot be read %s', async (_case, environment, message) => {
-    await store('one', addresses().gotify ?? '');
-    const [channel] = await open(environment);
-    const sending = channel?.send(makeMessage(), patient);
-    await expect(sending).rejects.toMatchObject({
-      name: 'ChannelError',
-      message: expect.stringMatching(message),
-      retryable: true,
-      mayHaveArrived: false,
-    });
-    expect(server.received).toEqual([]);
-  });
+  ])(
+    'reports whenever it is used that it cannot be read %s',
+    async (_case, environment, message) => {
+      await store('one', addresses().gotify ?? '');
+      const [channel] = await open(environment);
+      const sending = channel?.send(makeMessage(), patient);
+      await expect(sending).rejects.toMatchObject({
+        name: 'ChannelError',
+        message: expect.stringMatching(message),
+        retryable: true,
+        mayHaveArrived: false,
+      });
+      expect(server.received).toEqual([]);
+    },
+  );
 
-  it('is sealed again with the current key while a key is replaced', async () => {
+  it('is sealed again with the current key during a key rotation', async () => {
     await store('one', addresses().gotify ?? '');
     await open({ CREDENTIALS_ENCRYPTION_KEY: `${OTHER},${KEY}` });
     const [channel] = await open({ CREDENTIALS_ENCRYPTION_KEY: OTHER });
@@ -100,13 +103,13 @@ describe('a channel of the dashboard', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  it('keeps a name of its own if ALERT_CHANNELS takes it later', async () => {
+  it('gets a different name if ALERT_CHANNELS uses its name later', async () => {
     await store('Ops', addresses().gotify ?? '');
     const channels = await open({ ALERT_CHANNELS: `ops=${addresses().ntfy}` });
     expect(channels.map(({ name }) => name)).toEqual(['ops', 'Ops (page)']);
   });
 
-  it('mails only to an address of SMTP_TO, also later', async () => {
+  it('mails only to an address in SMTP_TO, now and later', async () => {
     const allowed = { SMTP_TO: 'Ops@example.com' };
     await expect(store('mail', 'mailto:x@example.com', allowed)).rejects.toThrow(
       'address is not one of SMTP_TO',
@@ -120,14 +123,14 @@ describe('a channel of the dashboard', () => {
 describe('storing a channel', () => {
   it.each([
     ['without a key', { CREDENTIALS_ENCRYPTION_KEY: '' }, 'x', 'CREDENTIAL_STORAGE_UNAVAILABLE'],
-    ['whose address is not valid', {}, 'slack://hunter2', 'VALIDATION_ERROR'],
-  ])('%s is refused', async (_fault, environment, address, code) => {
+    ['with an invalid address', {}, 'slack://hunter2', 'VALIDATION_ERROR'],
+  ])('fails %s', async (_fault, environment, address, code) => {
     const attempt = store('one', address, environment);
     await expect(attempt).rejects.toMatchObject({ code });
     await expect(attempt).rejects.not.toThrow(/hunter2/);
   });
 
-  it('of a name that is taken is refused, in any letter case', async () => {
+  it('fails for a name that is taken, in any letter case', async () => {
     const environment = { ALERT_CHANNELS: `ops=${addresses().ntfy}` };
     const gotify = addresses().gotify ?? '';
     await expect(store('OPS', gotify, environment)).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -136,7 +139,7 @@ describe('storing a channel', () => {
     expect(await sql(database.db, 'SELECT name FROM alert_channels')).toEqual([{ name: 'one' }]);
   });
 
-  it('beyond 20 is refused, until one is removed', async () => {
+  it('fails for a 21st channel until one is removed', async () => {
     const gotify = addresses().gotify ?? '';
     for (let n = 0; n < 20; n++) await store(`channel ${n}`, gotify);
     await expect(store('one more', gotify)).rejects.toThrow('there are already 20 channels');
@@ -157,7 +160,7 @@ describe('an address of the dashboard', () => {
     ['fd00:ec2::254'],
     ['100.100.100.200'],
     ['::ffff:169.254.169.254'],
-  ])('is not asked under a name that leads to %s', async (address) => {
+  ])('is not contacted under a name that leads to %s', async (address) => {
     await store('one', addresses().gotify ?? '');
     const [channel] = await open({}, async () => ['192.0.2.7', address]);
     await expect(channel?.send(makeMessage(), patient)).rejects.toMatchObject({
@@ -167,7 +170,7 @@ describe('an address of the dashboard', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('may be one of the own network', async () => {
+  it('may be in the local network', async () => {
     const asked: unknown[] = [];
     const guarded = guardFetch(
       async (input) => {

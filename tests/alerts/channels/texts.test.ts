@@ -10,7 +10,7 @@ import {
 } from '../../support/alert-channels.ts';
 import { type ScriptedServer, startScriptedServer } from '../../support/scripted-server.ts';
 
-// Names and errors of others in a message stay text, and no message is longer than its service takes.
+// Untrusted names and errors in a message stay text, and no message is longer than its service accepts.
 
 let server: ScriptedServer;
 
@@ -28,7 +28,7 @@ async function send(kind: string, message = makeMessage()): Promise<any> {
   return JSON.parse(server.received.at(-1)?.body ?? '');
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: as above.
+// biome-ignore lint/suspicious/noExplicitAny: the body of each service has its own shape.
 async function sendToSlack(message: AlertMessage): Promise<any> {
   const address = `slack://T000000/B000000/${SECRETS[0]}`;
   const channel = await openChannel(address, { fetch: leadTo(server) });
@@ -42,8 +42,8 @@ function textsOf(value: unknown): string[] {
   return Object.values(Object(value)).flatMap(textsOf);
 }
 
-describe('foreign text', () => {
-  it('is shown on Slack as it is written, and calls nobody', async () => {
+describe('untrusted text', () => {
+  it('is shown on Slack as it was written, and mentions nobody', async () => {
     const hostile =
       '<!channel> <@U012> <https://evil.example|here> & @here *b* _i_ ~s~ `c` :fire: &gt; said';
     const { text, blocks } = await sendToSlack(makeMessage({ title: hostile, lines: [hostile] }));
@@ -57,7 +57,7 @@ describe('foreign text', () => {
     expect(text).toContain(escaped);
   });
 
-  it('is no markup, mention, emoji or link for a program like Slack', async () => {
+  it('contains no markup, mention, emoji or link for a Slack-compatible program', async () => {
     const lines = [
       '<!channel> <@U012> @here .@all x-@all _@here ada@example.com',
       '*b* __b__ ~~s~~ `c` ```d``` [a](https://evil.example/a_b) www.evil.example :fire:',
@@ -72,7 +72,7 @@ describe('foreign text', () => {
     ]);
   });
 
-  it('is no markup and no link on Discord', async () => {
+  it('contains no markup and no link on Discord', async () => {
     const lines = [
       ...['# big', '- item', '12. first', '> said', '**bold** _i_ ~~s~~ ||x|| `c`'],
       'see https://evil.example/a_b',
@@ -90,7 +90,7 @@ describe('foreign text', () => {
     ]);
   });
 
-  it('calls nobody through an Apprise API, whose services may take it as markup', async () => {
+  it('mentions nobody through an Apprise API, whose services may treat it as markup', async () => {
     const { title, body } = await send(
       'apprise',
       makeMessage({ title: '@everyone ada@example.com', lines: ['<@&123> <@U012> @here'] }),
@@ -99,7 +99,7 @@ describe('foreign text', () => {
     expect(body).toContain('<@\u200b&123> <@\u200bU012> @\u200bhere');
   });
 
-  it('is a block of code on Telegram, in which it looks for no links, names and commands', async () => {
+  it('is a code block on Telegram, in which Telegram finds no links, names or commands', async () => {
     const lines = ['🙂 @somebody_else <b>x</b> /start', 'README.md https://evil.example #tag'];
     const title = '@all 🙂 https://evil.example';
     const { text, entities, parse_mode } = await send('telegram', makeMessage({ title, lines }));
@@ -112,7 +112,7 @@ describe('foreign text', () => {
   });
 
   it.each(kinds)(
-    'has no control or deceiving characters and no credentials on %s',
+    'has no control characters, deceptive characters or credentials on %s',
     async (kind) => {
       const token = `ghp_${'a1B2'.repeat(9)}`;
       const hostile = `one\r\nX-Header: two\u0007\u001b[31m \u202etxt.exe ${token}`;
@@ -125,7 +125,7 @@ describe('foreign text', () => {
     },
   );
 
-  it.each(kinds)('makes no link on %s of an address that is none of the web', async (kind) => {
+  it.each(kinds)('does not become a link on %s if it is not a web address', async (kind) => {
     const body = await send(kind, makeMessage({ link: 'javascript:alert(1)' }));
     expect(JSON.stringify(body)).not.toContain('javascript');
   });
@@ -137,26 +137,29 @@ describe('foreign text', () => {
   });
 });
 
-describe('a message with more than fits', () => {
-  /** As much as escapes need most room for. */
+describe('a message that is too long', () => {
+  /** The characters of which escapes take the most room. */
   const long = (character: string) =>
     makeMessage({
       title: character.repeat(300),
       lines: Array.from({ length: 1_000 }, () => character.repeat(600)),
     });
 
-  it.each(['<', '*', 'x', '日', '🙂', '@a'])('of %s keeps to the limits', async (character) => {
-    const message = long(character);
-    const { blocks } = await send('slack', message);
-    for (const { type, text } of blocks) {
-      expect(text.text.length).toBeLessThanOrEqual(type === 'header' ? 150 : 3_000);
-    }
-    expect((await send('discord', message)).content.length).toBeLessThanOrEqual(2_000);
-    expect((await send('telegram', message)).text.length).toBeLessThanOrEqual(4_096);
-    const ntfy = await send('ntfy', message);
-    expect(Buffer.byteLength(ntfy.message)).toBeLessThanOrEqual(4_096);
-    expect(Buffer.byteLength(JSON.stringify(ntfy))).toBeLessThanOrEqual(8_192);
-  });
+  it.each(['<', '*', 'x', '日', '🙂', '@a'])(
+    'stays within the limits if it consists of %s',
+    async (character) => {
+      const message = long(character);
+      const { blocks } = await send('slack', message);
+      for (const { type, text } of blocks) {
+        expect(text.text.length).toBeLessThanOrEqual(type === 'header' ? 150 : 3_000);
+      }
+      expect((await send('discord', message)).content.length).toBeLessThanOrEqual(2_000);
+      expect((await send('telegram', message)).text.length).toBeLessThanOrEqual(4_096);
+      const ntfy = await send('ntfy', message);
+      expect(Buffer.byteLength(ntfy.message)).toBeLessThanOrEqual(4_096);
+      expect(Buffer.byteLength(JSON.stringify(ntfy))).toBeLessThanOrEqual(8_192);
+    },
+  );
 
   it.each([
     ['slack', (body: { blocks: { text: { text: string } }[] }) => body.blocks[1]?.text.text],
@@ -173,7 +176,7 @@ describe('a message with more than fits', () => {
     expect(text).toContain(`… and ${1_000 - shown} more`);
   });
 
-  it('says so in fields of a webhook', async () => {
+  it('reports the omitted lines in fields of a webhook', async () => {
     const { data } = await send('webhook', long('x'));
     expect(data.lines).toHaveLength(50);
     expect(data.omitted_lines).toBe(950);

@@ -53,7 +53,7 @@ const deliveries = () =>
   );
 
 describe('a channel', () => {
-  it('is told once that an incident opened, daily that it lasts, and once that it is over', async () => {
+  it('is notified once when an incident opens, daily while it lasts, and once when it is over', async () => {
     const deps = await open();
     await run('failed');
     for (let n = 0; n < 3; n++) await raiseAfter(deps, 10 * MINUTE_MS);
@@ -82,7 +82,7 @@ describe('a channel', () => {
     expect(message).toContain('and 990 more');
   });
 
-  it('is told what to do, until it is over', async () => {
+  it('is sent the advice until the incident is over', async () => {
     const deps = await open();
     await run('failed');
     await raiseAlerts(deps);
@@ -93,7 +93,7 @@ describe('a channel', () => {
     expect(texts).toEqual([true, true, false]);
   });
 
-  it('is told at the end what is good again, and what it was', async () => {
+  it('is told at the end what is good again, and what the incident was about', async () => {
     const deps = await open();
     await run('failed');
     await raiseAlerts(deps);
@@ -110,14 +110,14 @@ describe('a channel', () => {
   it.each([
     ['https://backups.example.com', 'https://backups.example.com/app/incidents'],
     ['https://example.com/backups/', 'https://example.com/backups/app/incidents'],
-  ])('gets a link to the page of PUBLIC_URL %s', async (PUBLIC_URL, click) => {
+  ])('gets a link to the page at PUBLIC_URL %s', async (PUBLIC_URL, click) => {
     await run('failed');
     const environment = { PUBLIC_URL };
     await raiseAlerts(await alertDeps(database.db, [receiver.address()], { clock, environment }));
     expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ title: TITLE, click });
   });
 
-  it('is told what repositories joined since', async () => {
+  it('is told which repositories have joined since', async () => {
     const deps = await open();
     const failed = { status: 'failed', fault: 'login' };
     const id = await run('completed');
@@ -129,7 +129,7 @@ describe('a channel', () => {
     expect(message).toContain('1 joined since the last message.');
   });
 
-  it('that is new hears of what opened within the day, and not of what was over before', async () => {
+  it('is notified of incidents opened in the last day when it is new, but not of earlier ones', async () => {
     const nobody = await alertDeps(database.db, [], { clock });
     await run('failed');
     await raiseAlerts(nobody);
@@ -141,7 +141,7 @@ describe('a channel', () => {
     expect(receiver.titles()).toEqual([TITLE]);
   });
 
-  it('is told by a process that can, after one that lacks what it needs has tried', async () => {
+  it('is served by a process that can send, after one that lacks what it needs has tried', async () => {
     const [key, other] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
     const configOf = (CREDENTIALS_ENCRYPTION_KEY: string | undefined) =>
       readConfig(alertSendingVariables, { CREDENTIALS_ENCRYPTION_KEY });
@@ -164,7 +164,7 @@ describe('a channel', () => {
     expect(receiver.titles()).toEqual([TITLE]);
   });
 
-  it('is told by one of several processes', async () => {
+  it('is served by only one of several processes', async () => {
     await run('failed');
     const deps = await Promise.all([open(), open(), open(), open()]);
     await Promise.all(deps.map(raiseAlerts));
@@ -175,7 +175,7 @@ describe('a channel', () => {
 describe('a message', () => {
   beforeEach(() => run('failed'));
 
-  it('that is refused for good is not sent again, and its error is kept', async () => {
+  it('is not sent again after a permanent refusal, and its error is kept', async () => {
     receiver.answers.push({ status: 403 });
     const deps = await open();
     for (let n = 0; n < 3; n++) await raiseAfter(deps, HOUR_MS);
@@ -188,7 +188,7 @@ describe('a message', () => {
     );
   });
 
-  it('that is refused with 429 waits as long as the service asks, and arrives once', async () => {
+  it('waits as long as the service asks after a 429, and arrives once', async () => {
     for (let n = 0; n < 4; n++)
       receiver.answers.push({ status: 429, headers: { 'Retry-After': '3600' } });
     const deps = await open();
@@ -204,7 +204,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('that was answered with 500 is sent once more, and not a third time', async () => {
+  it('is sent once more after a 500, but not a third time', async () => {
     receiver.answers.push({ status: 500 }, { status: 500 });
     const deps = await open();
     for (let n = 0; n < 6; n++) await raiseAfter(deps, 15 * MINUTE_MS);
@@ -216,7 +216,7 @@ describe('a message', () => {
     );
   });
 
-  it('that was answered with 500 once arrives with the second try', async () => {
+  it('arrives with the second attempt after one 500', async () => {
     receiver.answers.push({ status: 500 });
     const deps = await open();
     for (let n = 0; n < 6; n++) await raiseAfter(deps, 15 * MINUTE_MS);
@@ -224,7 +224,7 @@ describe('a message', () => {
     expect(await deliveries()).toMatchObject([{ is_delivered: true, last_error: null }]);
   });
 
-  it('has the same id when it is tried again', async () => {
+  it('keeps its id when it is retried', async () => {
     const { channels, ...deps } = await open();
     const ids: string[] = [];
     const watched = channels.map((channel) => ({
@@ -241,7 +241,7 @@ describe('a message', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it('to a service that is not there is tried until it is, for a day', async () => {
+  it('is retried for up to a day while the service is unreachable', async () => {
     const address = receiver.address();
     await receiver.close();
     const deps = await open(address);
@@ -258,7 +258,7 @@ describe('a message', () => {
     receiver = await startAlertReceiver();
   });
 
-  it('that cannot be sent holds back those after it, so that they arrive in order', async () => {
+  it('holds back later messages while it cannot be sent, so that they arrive in order', async () => {
     receiver.answers.push({ status: 429, headers: { 'Retry-After': '3600' } });
     const deps = await open();
     await raiseAlerts(deps);
@@ -271,7 +271,7 @@ describe('a message', () => {
 });
 
 describe('a channel that hangs', () => {
-  it('holds up no other, and is given up after 10 seconds', async () => {
+  it('delays no other channel, and is abandoned after 10 seconds', async () => {
     const hanging = await startAlertReceiver();
     try {
       hanging.answers.push(
@@ -311,7 +311,7 @@ describe('a service that hangs', () => {
   const hang = () => undefined;
   const failLogin = async () =>
     insertResult(database.db, await run('completed'), 'o/a', { status: 'failed', fault: 'login' });
-  /** Raises alerts while so many messages hang, one after the other. */
+  /** Raises alerts while the given number of messages hang, one after the other. */
   async function raiseHanging(deps: Awaited<ReturnType<typeof open>>, count: number) {
     const before = receiver.received.length;
     const raising = raiseAlerts(deps);
@@ -327,7 +327,7 @@ describe('a service that hangs', () => {
     await run('failed');
   });
 
-  it('on one message gets the next one all the same, and later only what is about the first', async () => {
+  it('still gets the next message if it hangs on one, and later only messages about the first incident', async () => {
     receiver.answers.push(hang);
     const deps = await open();
     expect(await raiseHanging(deps, 1)).toMatchObject({ delivered: 1, waiting: 1 });
@@ -340,7 +340,7 @@ describe('a service that hangs', () => {
     expect(receiver.titles().slice(2)).toEqual([TITLE, `Resolved: ${TITLE}`]);
   });
 
-  it('on two messages gets no third one until they were tried again', async () => {
+  it('gets no third message after hanging on two, until those were retried', async () => {
     await sql(
       database.db,
       `INSERT INTO anomalies (repo_full_name, version, kind, change_count) VALUES ('o/a', 2, 'shrunk', 1)`,
@@ -357,7 +357,7 @@ describe('a service that hangs', () => {
 describe('a process that is killed while it sends', () => {
   const child = join(import.meta.dirname, '../../support/alert-child.ts');
 
-  /** Starts a process that sends, and kills it once the service has its message. */
+  /** Starts a process that sends, and kills it once the service has the message. */
   async function killWhileSending(): Promise<void> {
     const before = receiver.received.length;
     receiver.answers.push(() => undefined);
@@ -370,7 +370,7 @@ describe('a process that is killed while it sends', () => {
     expect(await ended).toEqual([null, 'SIGKILL']);
   }
 
-  it('leads to one more try, by whoever comes after its lease', async () => {
+  it('leaves one retry to the next process after its lease', async () => {
     clock = createTestClock(Date.now());
     await run('failed');
     await killWhileSending();
@@ -382,7 +382,7 @@ describe('a process that is killed while it sends', () => {
     expect(await deliveries()).toMatchObject([{ attempts: 2, is_delivered: true }]);
   }, 60_000);
 
-  it('twice leads to no third try, and the delivery says why', async () => {
+  it('causes no third attempt if that happens twice, and the delivery says why', async () => {
     clock = createTestClock(Date.now());
     await run('failed');
     await killWhileSending();

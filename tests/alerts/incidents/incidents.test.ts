@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 const repository = (name: string) => ({ name, reason: 'it broke', since: null });
 
-/** Applies what one rule found. */
+/** Applies the findings of one rule. */
 async function apply(...found: Finding[]) {
   const evaluation = await readEvaluation(database.db);
   return applyFindings(database.db, {
@@ -49,7 +49,7 @@ describe('an incident', () => {
     expect(incident?.repositories).toHaveLength(1_000);
   });
 
-  it('takes repositories in and lets them go while it is open', async () => {
+  it('lets repositories join and leave while it is open', async () => {
     await apply(about('o/a', 'o/b'));
     await apply(about('o/b', 'o/c'));
     expect(await listStored(database.db)).toMatchObject([
@@ -57,7 +57,7 @@ describe('an incident', () => {
     ]);
   });
 
-  it('resolves by itself with its repositories, and opens as a new one afterwards', async () => {
+  it('resolves itself with its repositories, and opens as a new one afterwards', async () => {
     await apply(about('o/a'));
     expect(await apply()).toEqual({ opened: 0, resolved: 1 });
     await apply(about('o/a'));
@@ -67,7 +67,7 @@ describe('an incident', () => {
     ]);
   });
 
-  it('that flaps opens three times a day at most, and stays open until it was clear for a day', async () => {
+  it('opens at most three times a day if it flaps, and then stays open until it was clear for a day', async () => {
     for (let n = 0; n < 20; n++) {
       await apply(about('o/a'));
       clock.advance(HOUR_MS / 4);
@@ -80,13 +80,13 @@ describe('an incident', () => {
       true,
     ]);
     clock.advance(DAY_MS - HOUR_MS);
-    // The others are a day old by now.
+    // By now, the others are a day old.
     await apply(about('o/a'));
     expect(await listStored(database.db)).toHaveLength(3);
     expect(await apply()).toMatchObject({ resolved: 1 });
   });
 
-  it('that flapped resolves once it was clear for a day', async () => {
+  it('resolves once it was clear for a day after flapping', async () => {
     for (let n = 0; n < 3; n++) {
       await apply(about('o/a'));
       await apply();
@@ -99,7 +99,7 @@ describe('an incident', () => {
     expect(await apply()).toMatchObject({ resolved: 1 });
   });
 
-  it('is reminded of once a day while it lasts', async () => {
+  it('has a reminder once a day while it lasts', async () => {
     await apply(about('o/a'));
     clock.advance(DAY_MS - 1_000);
     await apply(about('o/a'));
@@ -113,7 +113,7 @@ describe('an incident', () => {
     expect((await times())?.reminded).toBe(first);
   });
 
-  it('is not reminded of once it is acknowledged, unless a repository joins', async () => {
+  it('has no more reminders once it is acknowledged, unless a repository joins', async () => {
     await apply(about('o/a'));
     clock.advance(HOUR_MS);
     const at = new Date(clock.now()).toISOString();
@@ -132,8 +132,8 @@ describe('an incident', () => {
   });
 });
 
-describe('evaluations at once', () => {
-  it('change nothing if another was applied since they began', async () => {
+describe('concurrent evaluations', () => {
+  it('change nothing if another one was applied since they began', async () => {
     const evaluation = await readEvaluation(database.db);
     await apply(about('o/a'));
     await apply();
@@ -145,7 +145,7 @@ describe('evaluations at once', () => {
     expect(await listStored(database.db)).toHaveLength(1);
   });
 
-  it('open one incident between them', async () => {
+  it('open a single incident between them', async () => {
     const run = await insertRun(database.db, {
       status: 'failed',
       started_at: new Date(clock.now()).toISOString(),
@@ -159,7 +159,7 @@ describe('evaluations at once', () => {
     ]);
   });
 
-  it('begin again when they were overtaken', async () => {
+  it('start over when they were overtaken', async () => {
     const deps = await alertDeps(database.db, [], { clock });
     await insertRun(database.db, {
       status: 'failed',

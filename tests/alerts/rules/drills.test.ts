@@ -29,19 +29,19 @@ describe('drill_failed', () => {
       ],
     );
 
-  it('is about the last drill that came to a result', async () => {
+  it('is about the last drill that reached a result', async () => {
     await drill('o/bad', 9, 'proven');
     await drill('o/bad', 8, 'failed');
     await drill('O/Bad', 7, 'incomplete');
     await drill('o/proven', 6, 'failed');
     await drill('O/proven', 5, 'proven');
-    // By clocks that were ahead.
+    // Recorded by clocks that were ahead.
     await drill('o/hidden', 4, 'failed');
     await drill('o/hidden', -9_000, 'proven');
     await drill('o/ahead', -9_000, 'failed');
     await drill('o/mended', -9_000, 'failed');
     await drill('o/mended', 3, 'proven');
-    // Recorded before the failure, by a clock that was ahead, and its time has come.
+    // Recorded before the failure by a clock that was ahead, with a time that has come since.
     await drill('o/early', 2, 'proven');
     await drill('o/early', 3, 'failed');
     expect(await opened()).toMatchObject([
@@ -49,7 +49,7 @@ describe('drill_failed', () => {
     ]);
   });
 
-  it('says where and which version, if the drill came so far, and names a store once', async () => {
+  it('names the place and the version, if the drill got that far, and names a store only once', async () => {
     const storage = 's3://bucket/x';
     await drill('o/a', 2, 'failed');
     await drill('o/b', 1, 'failed', { version: null });
@@ -70,7 +70,7 @@ describe('drill_failed', () => {
     ]);
   });
 
-  describe('of a repository of which no archive was found', () => {
+  describe('for a repository without an archive', () => {
     const evidence = '{"missing": true}';
     const discover = (name: string, hoursAgo: number, plan = 'taken') =>
       sql(
@@ -83,7 +83,7 @@ describe('drill_failed', () => {
         rule === 'drill_failed' ? repositories : [],
       );
 
-    it('ends when a discovery after it does not see the repository', async () => {
+    it('ends when a later discovery does not see the repository', async () => {
       await drill('o/gone', 5, 'failed', { evidence });
       await discover('o/other', 6);
       expect(await failing()).toEqual(['o/gone']);
@@ -97,7 +97,7 @@ describe('drill_failed', () => {
       expect(await failing()).toEqual(['o/new']);
     });
 
-    it('stays open for one that the discovery sees, or that a run has tried or found good since', async () => {
+    it('stays open if the discovery sees the repository, or if a run has tried it or found it good since', async () => {
       await discover('O/Seen', 1, 'lost');
       for (const name of ['o/seen', 'o/tried', 'o/good', 'o/gone']) {
         await drill(name, 20 * 24, 'failed', { evidence });
@@ -111,7 +111,7 @@ describe('drill_failed', () => {
       expect(await failing()).toEqual(['o/good', 'o/seen', 'o/tried']);
     });
 
-    it('stays open for one of which an archive is there, however long nobody has seen the repository', async () => {
+    it('stays open if there is an archive, however long no run has seen the repository', async () => {
       await discover('o/other', 1);
       await drill('o/kept', 300 * 24, 'failed');
       expect(await failing()).toEqual(['o/kept']);

@@ -5,7 +5,7 @@ import { insertResult, sql } from '../../support/records.ts';
 
 const { database, clock, opened, run, results } = useRules();
 
-it('nothing is opened about backups that are good', async () => {
+it('no incident opens while all backups are good', async () => {
   for (let n = 0; n < 8; n++) await run(1 + n * 24);
   await results('o/a', good);
   expect(await opened()).toEqual([]);
@@ -32,7 +32,7 @@ describe('repositories', () => {
     expect(await opened({ ALERT_FAILING_AFTER: '3' })).toMatchObject([{ repositories: [] }]);
   });
 
-  it('fail at once if they are gone at their source, or out of date already', async () => {
+  it('fail at once if they no longer exist at their source, or are already out of date', async () => {
     await results('o/gone', good, failed('missing'));
     const id = await run(60);
     await insertResult(database.db, id, 'o/late', { created_at: ago(clock, 60 * HOUR_MS) });
@@ -53,7 +53,7 @@ describe('repositories', () => {
     ]);
   });
 
-  it('that fail for the login or the destination are in the incident of that, and in no other', async () => {
+  it('are only in the incident of the login or the destination if that is why they fail', async () => {
     for (const name of ['o/a', 'o/b']) await results(name, failed('login'), failed('login'));
     await results('o/c', failed('push'), failed('push'));
     expect(await opened()).toMatchObject([
@@ -72,7 +72,7 @@ describe('destination_unreachable', () => {
       [name, at, ago(clock, hoursAgo * HOUR_MS), ago(clock, triedHoursAgo * HOUR_MS)],
     );
 
-  it('is an incident for each store, with the repositories that it lacks', async () => {
+  it('is one incident per store, with the repositories that it lacks', async () => {
     await store('o/a', 's3://one/x', 5);
     await store('o/b', 's3://one/x', 4);
     await store('o/b', 's3://two/x', 4);
@@ -83,7 +83,7 @@ describe('destination_unreachable', () => {
     ]);
   });
 
-  it('says of a store that could not be reached only that it lacks what it lacks', async () => {
+  it('distinguishes what a store lacks from what it could not be reached for', async () => {
     for (const name of ['o/a', 'o/b', 'o/c']) {
       await store(name, 's3://one/x', 5);
       await store(name, 'git+file:///x', 5);
@@ -104,7 +104,7 @@ describe('destination_unreachable', () => {
     expect(await opened()).toEqual([]);
   });
 
-  it('goes on until the next run, although runs are more than a week apart', async () => {
+  it('continues until the next run, even if runs are more than a week apart', async () => {
     await run(24 * 8);
     await store('o/a', 's3://one/x', 24 * 20, 24 * 8);
     expect(await opened()).toMatchObject([
@@ -112,7 +112,7 @@ describe('destination_unreachable', () => {
     ]);
   });
 
-  it('is one incident for a store that has the name of the others', async () => {
+  it('is a single incident if a store has the name of the unnamed destination', async () => {
     await store('o/a', 'destination', 5);
     await results('o/c', failed('push'), failed('push'));
     expect(await opened()).toMatchObject([

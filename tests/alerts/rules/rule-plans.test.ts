@@ -10,13 +10,13 @@ import { useDatabase } from '../../support/hooks.ts';
 import { explainRead } from '../../support/plans.ts';
 import { sql } from '../../support/records.ts';
 
-// What a real Postgres reads for the rules, which are evaluated after each run and every 10 minutes: not more with
-// every result, log line and run that was ever recorded. Of drills, those that failed are read.
+// What a real Postgres reads for the rules, which are evaluated after each run and every 10 minutes. It must not grow
+// with the results, log lines and runs that were ever recorded. Of the drills, only failed ones are read.
 
 const REPOSITORIES = 10_000;
 const RESULTS_OF_EACH = 10;
 const RUNS = 2_000;
-/** Repositories that fail, each since its last 3 results; and those of which a drill failed. */
+/** How many repositories fail, each in its last 3 results, and how many have failed drills. */
 const FAILING = 100;
 const DAYS = 1_000;
 
@@ -61,18 +61,19 @@ const config = readConfig(alertRuleVariables.extend(freshnessVariables.shape), {
 const evaluate = (name: RuleName) => (db: Database) =>
   rules[name].find({ db, now: Date.now(), config, unwell: async () => [] });
 
-/** The rows that the statement of a rule may read of each table. */
+/** How many rows of each table the statement of a rule may read. */
 const most: Partial<Record<RuleName, Record<string, number>>> = {
-  // The last one that was not stopped, and those after it; how it ended.
+  // The last run that was not stopped, those after it, and how it ended.
   run_failed: { backup_runs: 3 },
-  // The last one, and those of the interval.
+  // The last run, and those from which the interval is learnt.
   run_missed: { backup_runs: 1 + 20 + 2 * 3, alert_evaluation: 1 },
   destination_unreachable: { archive_stores: FAILING, backup_runs: 1 },
   login_expired: { backup_runs: 1 },
   login_expiring: { backup_runs: 1 },
-  // One for each day and machine.
+  // One row per day and machine.
   disk_filling: { archive_disks: 2 * DAYS },
-  // Those that failed, 10 of each repository, and its last one; because one found no archive, who was heard of.
+  // The failed drills, 10 of each repository, and the last one. Because one of them found no archive, the tables that
+  // show when each repository was last seen.
   drill_failed: {
     ...{ restore_drills: (10 + 1) * FAILING },
     ...{ worker_repo_state: REPOSITORIES, newest_results: REPOSITORIES },
@@ -103,13 +104,14 @@ describe.each([
     );
     expectFew(counted, {
       ...{ newest_results: REPOSITORIES, worker_repo_state: REPOSITORIES, backup_runs: 20 + 1 + 2 },
-      // The last finished runs, and the last one, past some that were stopped. Of each that fails its last good result, its fault, its error, its first failure and two failures.
+      // The last finished runs, and the last one, past some that were stopped. For each failing repository: its last
+      // good result, its fault, its error, its first failure and two failures.
       backup_results: 6 * FAILING,
     });
   });
 });
 
-it('the other rules read nothing of their own', async () => {
+it('the other rules have no statements of their own', async () => {
   const others = ruleNames.filter((name) => !(name in most));
   expect(others).toEqual(['repository_stale', 'repository_failing', 'database_unreachable']);
   for (const name of others) {

@@ -11,25 +11,25 @@ it('all rules have the name under which they are listed', () => {
   expect(ruleNames.map((name) => rules[name].name)).toEqual(ruleNames);
 });
 
-it('no advice names a run without --source, which fails where nobody has logged in', () => {
+it('no advice mentions a run without --source, which fails where nobody has logged in', () => {
   const advice = ruleNames.map((name) => rules[name].advice);
   expect(advice.filter((text) => text.includes('`npm run worker -- run`'))).toEqual([]);
   expect(advice.filter((text) => text.includes('start a run as you usually do'))).toHaveLength(6);
 });
 
-it('the advice about a login names the token first, which may be all that there is', () => {
+it('the advice about a login names the token first, because there may be nothing else', () => {
   for (const name of ['login_expired', 'login_expiring'] as const) {
     expect(rules[name].advice).toMatch(/^Replace the token .*, or log in again/);
   }
 });
 
-it('the rules of repositories say that a forgotten one has ended the incident', () => {
+it('the rules about repositories say that forgetting one can end the incident', () => {
   for (const name of ['repository_stale', 'repository_failing'] as const) {
     expect(rules[name].resolved).toMatch(/^Each repository .*\bforgotten\b/);
   }
 });
 
-it('all times have one form', async () => {
+it('all times are shown in the same form', async () => {
   const expires = (days: number) => ago(clock, -days * DAY_MS);
   await sql(
     database.db,
@@ -55,7 +55,7 @@ describe('logins', () => {
       ago(clock, -expiresInDays * DAY_MS),
     ]);
 
-  it('end soon within 14 days, and have ended after that', async () => {
+  it('are expiring within 14 days of their end, and expired after it', async () => {
     for (const days of [-1, 13, 15]) await login(days);
     expect(await opened()).toMatchObject([
       { rule: 'login_expired', subject: 'https://-1.example' },
@@ -64,9 +64,9 @@ describe('logins', () => {
   });
 
   it.each([
-    [1, 0, 'are over'],
-    [8.5 * 24, 3, 'go on, if there was no run since'],
-  ])('that were used 8 days ago, with a run %d hours ago: %d %s', async (hoursAgo, count) => {
+    [1, 0, 'they are over'],
+    [8.5 * 24, 3, 'there was no run since'],
+  ])('used 8 days ago, with a run %d hours ago, have %d incidents: %s', async (hoursAgo, count) => {
     for (const days of [-1, 13]) await login(days);
     await sql(
       database.db,
@@ -90,7 +90,7 @@ describe('disk_filling', () => {
     );
   };
 
-  it('is about a disk that is full in 14 days at the growth of the last 7', async () => {
+  it('is about a disk that will be full within 14 days at the growth of the last 7', async () => {
     await measured('fast', 20, 500);
     await measured('fast', 7, 170);
     await measured('fast', 0, 100);
@@ -111,7 +111,7 @@ describe('disk_filling', () => {
 });
 
 describe('anomaly', () => {
-  it('is about those that nobody has confirmed', async () => {
+  it('is about unconfirmed anomalies', async () => {
     await sql(
       database.db,
       `INSERT INTO anomalies (repo_full_name, run_id, version, kind, change_count, confirmed_at) VALUES

@@ -19,14 +19,14 @@ describe('run_failed', () => {
     ]);
   });
 
-  it('is over after one that did not fail', async () => {
+  it('ends after a run that did not fail', async () => {
     await run(3, { status: 'failed' });
     await run(1);
     expect(await opened()).toEqual([]);
   });
 
   it.each(['interrupted by SIGINT', 'interrupted by SIGTERM (on nas)'])(
-    'is not about one that somebody stopped (%s), and goes on for the one before',
+    'ignores a run that was stopped on purpose (%s), and continues about the one before',
     async (error_message) => {
       await run(3);
       await run(1, { status: 'failed', error_message });
@@ -48,7 +48,7 @@ describe('run_failed', () => {
     expect(await opened()).toMatchObject([{ rule: 'run_failed' }]);
   });
 
-  it('is about one that does not say why', async () => {
+  it('is about a run that does not say why it failed', async () => {
     await run(1, { status: 'failed', error_message: null });
     expect(await opened()).toMatchObject([{ summary: 'Run 1 failed: no reason was recorded' }]);
   });
@@ -78,7 +78,7 @@ describe('a run in which every repository failed', () => {
     for (const name of ['o/a', 'o/b']) await insertResult(database.db, id, name, failed(null));
   };
 
-  it('is one incident at once, also if it is the first one', async () => {
+  it('is an incident at once, even if it is the first run', async () => {
     await failedRun();
     expect(await opened()).toEqual([
       {
@@ -91,20 +91,20 @@ describe('a run in which every repository failed', () => {
   });
 
   it.each([{ successful: 1 }, { skipped: 1 }])(
-    'is none at the first failure if another one went well: %j',
+    'is no incident at the first failure if another repository succeeded: %j',
     async (counts) => {
       await failedRun(counts);
       expect(await opened()).toEqual([]);
     },
   );
 
-  it('is none if it was asked for a few of many', async () => {
+  it('is no incident if it was asked for only a few of many repositories', async () => {
     for (const name of ['o/c', 'o/d', 'o/e']) await results(name, good);
     await failedRun({ started_at: ago(clock, 0) });
     expect(await opened()).toEqual([]);
   });
 
-  it('says nothing of repositories that failed once in an earlier run', async () => {
+  it('says nothing about repositories that failed once in an earlier run', async () => {
     const before = await run(2, { total_repos: 2, failed: 1, successful: 1 });
     await insertResult(database.db, before, 'o/earlier', failed(null));
     await failedRun();
@@ -116,20 +116,20 @@ describe('run_missed', () => {
   const isMissed = async (environment: Environment = {}) =>
     (await opened(environment)).some(({ rule }) => rule === 'run_missed');
 
-  it('follows BACKUP_EVERY, with a twelfth of grace', async () => {
+  it('follows BACKUP_EVERY, with a grace period of a twelfth', async () => {
     await run(26.1);
     expect(await isMissed({ BACKUP_EVERY: '25h' })).toBe(false);
     expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
   });
 
-  it('gives a short interval at least 15 minutes of grace', async () => {
+  it('gives a short interval a grace period of at least 15 minutes', async () => {
     await run(40 / 60);
     expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(false);
     clock.advance(6 * 60_000);
     expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(true);
   });
 
-  it('does not count a run that somebody stopped, neither as the last one nor for the interval', async () => {
+  it('ignores a run that was stopped on purpose, both as the last one and for the interval', async () => {
     const stopped = { status: 'failed', error_message: 'interrupted by SIGINT' };
     await run(27);
     await run(1, stopped);
@@ -141,7 +141,7 @@ describe('run_missed', () => {
     expect((await opened()).at(-1)?.summary).toContain('every 24 h');
   });
 
-  it('learns the interval of runs that are evenly apart', async () => {
+  it('learns the interval of evenly spaced runs', async () => {
     for (let n = 0; n < 6; n++) await run(27 + n * 24);
     const [found] = await opened();
     expect(found).toMatchObject({ rule: 'run_missed' });
@@ -150,7 +150,7 @@ describe('run_missed', () => {
     );
   });
 
-  it('learns nothing of too few runs, of uneven ones, or of runs by hand', async () => {
+  it('learns nothing from too few runs, uneven runs, or runs started by hand', async () => {
     for (let n = 0; n < 5; n++) await run(27 + n * 24);
     expect(await isMissed()).toBe(false);
     for (const hours of [200, 201, 202, 300, 301, 302]) await run(hours);
@@ -160,12 +160,12 @@ describe('run_missed', () => {
     expect(await isMissed()).toBe(false);
   });
 
-  it('is not about a run that is under way, however long', async () => {
+  it('ignores a run that is under way, however long it takes', async () => {
     await run(80, { status: 'running' });
     expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
   });
 
-  it('counts from the first evaluation if no run ever started, or only one that somebody stopped', async () => {
+  it('counts from the first evaluation if no run ever started, or only one that was stopped on purpose', async () => {
     expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
     for (const hours of [25, 1]) {
       expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
@@ -182,7 +182,7 @@ describe('run_missed', () => {
     );
   });
 
-  it('is over as soon as the first run is under way', async () => {
+  it('ends as soon as the first run is under way', async () => {
     expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
     clock.advance(27 * HOUR_MS);
     expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
