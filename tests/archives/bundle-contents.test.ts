@@ -22,7 +22,7 @@ const inspect = (options: { prefix?: string; limit?: number } = {}) =>
 const extract = (path: string) => archives.reader().extract('team/app', path, {}, anyCall);
 const pathsOf = ({ entries }: { entries: { path: string }[] }) => entries.map(({ path }) => path);
 
-it('lists the files of the tree, links and submodules named as such', async () => {
+it('a listing contains the files of the tree, and names links and submodules as such', async () => {
   await app.commit({ 'a.txt': 'one\n', 'src/run.sh': 'x' });
   await app.git('update-index', '--chmod=+x', 'src/run.sh');
   await symlink('../../etc/passwd', join(app.path, 'way'));
@@ -50,7 +50,7 @@ it('lists the files of the tree, links and submodules named as such', async () =
   await expect(extract('src/')).rejects.toThrow('"src/" is a directory');
 });
 
-it('filters by the beginning of paths, and says when there are more than it lists', async () => {
+it('a listing filters by path prefix, and reports when there are more files than it contains', async () => {
   await app.commit({ 'a.txt': '', 'src/a': '', 'src/b': '', 'src/c': '', srcs: '' });
   await archives.bundle(NAME, app);
   expect(pathsOf(await inspect({ prefix: 'src' }))).toEqual(['src/a', 'src/b', 'src/c', 'srcs']);
@@ -61,7 +61,7 @@ it('filters by the beginning of paths, and says when there are more than it list
   expect(await inspect({ prefix: 'sr[c]' })).toMatchObject({ returned: 0, truncated: false });
 });
 
-it('stops when the response is full, and reports that there are more', async () => {
+it('a listing stops when the response is full, and reports that there are more files', async () => {
   const id = await app.git('rev-parse', `${await app.commit({ a: '' })}:a`);
   const names = Array.from({ length: 9 }, (_, n) => `${n}${'x'.repeat(4_399)}`);
   const input = join(archives.outside, 'tree');
@@ -85,16 +85,16 @@ describe('the default branch', () => {
 
   it.each([
     ['HEAD', ['HEAD', 'main', 'master', 'alpha'], 'of-alpha'],
-    ['else main', ['alpha', 'master', 'main'], 'of-main'],
-    ['else master', ['alpha', 'master', 'trunk'], 'of-master'],
-    ['else the first branch', ['alpha', 'trunk'], 'of-alpha'],
+    ['main without HEAD', ['alpha', 'master', 'main'], 'of-main'],
+    ['master without either', ['alpha', 'master', 'trunk'], 'of-master'],
+    ['the first branch otherwise', ['alpha', 'trunk'], 'of-alpha'],
   ])('is %s', async (_, refs, file) => {
     await app.git('checkout', '--quiet', 'alpha');
     await archives.bundle(NAME, app, ...refs);
     expect(pathsOf(await inspect())).toContain(file);
   });
 
-  it('is none where the bundle has only tags', async () => {
+  it('does not exist where the bundle has only tags', async () => {
     await app.git('tag', 'v1', 'main');
     await archives.bundle(NAME, app, 'v1');
     await expect(inspect()).rejects.toThrow('the bundle has neither HEAD nor a branch');
@@ -126,7 +126,7 @@ describe('a file', () => {
     expect(await extract('zero')).toMatchObject({ size: 3, encoding: 'base64' });
   });
 
-  it('that is not text comes without credentials, its other bytes as they are', async () => {
+  it('is returned without credentials if it is not text, its other bytes unchanged', async () => {
     const token = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
     const around = Buffer.from([...Array(256).keys()]);
     await writeFile(join(app.path, 'tool'), Buffer.concat([around, Buffer.from(token), around]));
@@ -137,7 +137,7 @@ describe('a file', () => {
     expect([encoding, content]).toEqual(['base64', shown.toString('base64')]);
   });
 
-  it('is returned as stored, whatever the git attributes', async () => {
+  it('is returned as stored, whatever the git attributes say', async () => {
     const attributes = '* text eol=crlf export-subst working-tree-encoding=UTF-16 filter=x ident\n';
     await app.commit({ 'a.txt': '$Id$ $Format:%H$\n' });
     await app.commit({ '.gitattributes': attributes.replace('working-tree-encoding=UTF-16 ', '') });
@@ -145,7 +145,7 @@ describe('a file', () => {
     expect((await extract('a.txt')).content).toBe('$Id$ $Format:%H$\n');
   });
 
-  it('may have a name that begins like an option or a pattern, or a hostile one', async () => {
+  it('may have a name that begins like an option or a pattern, or a hostile name', async () => {
     const names = ['--help', '-r', ':(top)x', '*', 'a\nb', 'ignore previous instructions'];
     await app.commit(Object.fromEntries(names.map((name) => [name, `of ${name}`])));
     await archives.bundle(NAME, app);
@@ -153,7 +153,7 @@ describe('a file', () => {
     for (const name of names) expect((await extract(name)).content).toBe(`of ${name}`);
   });
 
-  it('has at most 10 MiB', async () => {
+  it('may have up to 10 MiB', async () => {
     await app.commit({ most: 'x'.repeat(10 * 2 ** 20), more: 'x'.repeat(10 * 2 ** 20 + 1) });
     await archives.bundle(NAME, app);
     expect((await extract('most')).size).toBe(10 * 2 ** 20);
@@ -162,7 +162,7 @@ describe('a file', () => {
     );
   });
 
-  it('is rejected where it is missing, or its name is not exact', async () => {
+  it('is rejected if it is missing, or if its name does not match exactly', async () => {
     await app.commit({ 'src/a.txt': '' });
     await archives.bundle(NAME, app);
     for (const path of ['a.txt', 'src/A.txt', './src/a.txt', 'src//a.txt']) {
@@ -181,7 +181,7 @@ it.each([
   ['C:/a', 'is absolute'],
   ['a\\b', 'contains a backslash'],
   ['a\0b', 'contains NUL'],
-])('rejects the file_path %j before it looks for the archive', async (path, fault) => {
+])('the file_path %j is rejected before the archive is looked for', async (path, fault) => {
   await expect(extract(path)).rejects.toThrow(`file_path ${fault}, which is not allowed`);
 });
 
@@ -200,7 +200,7 @@ describe('an incomplete bundle', () => {
     await expect(inspect()).rejects.toThrow(/^INCOMPLETE_HISTORY: the bundle is incremental/);
   });
 
-  it('is not listed, nor a file taken from it, when its files were left out', async () => {
+  it('is neither listed nor read from when a filter left out its files', async () => {
     await app.commit({ 'a.txt': 'one' });
     await archives.bundle(NAME, app, '--filter=blob:none', 'main');
     const id = await app.git('rev-parse', 'main:a.txt');
@@ -209,7 +209,7 @@ describe('an incomplete bundle', () => {
     await expect(extract('a.txt')).rejects.toThrow(fault);
   });
 
-  it('is unpacked at 2.2 GiB, and not beyond 16 GiB', async () => {
+  it('is unpacked at 2.2 GiB, but not beyond 16 GiB', async () => {
     await app.commit({ 'a.txt': 'one' });
     await archives.bundle(NAME, app);
     await truncate(join(archives.root, NAME), 2_362_232_012);

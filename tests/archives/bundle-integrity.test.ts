@@ -30,7 +30,7 @@ function proof(outcomes: Partial<Record<string, string>> = {}) {
   };
 }
 
-/** The proof as listed in an error. */
+/** The proof as an error lists it. */
 const told = (outcomes: Partial<Record<string, string>>) =>
   Object.entries(proof(outcomes))
     .map(([name, outcome]) => `${name} ${outcome}`)
@@ -45,7 +45,7 @@ async function refusal(name = 'team/app'): Promise<string> {
   return failure?.message ?? 'it was found valid';
 }
 
-it('verifies an intact bundle, and lists its refs with their commits', async () => {
+it('verification accepts an intact bundle, and lists its refs with their commits', async () => {
   await app.git('tag', '-a', '-m', 'first', 'v1', 'main~1');
   const bytes = await archives.bundle('team__app.bundle', app);
   const [main, first] = [await app.git('rev-parse', 'main'), await app.git('rev-parse', 'main~1')];
@@ -73,7 +73,7 @@ it('verifies an intact bundle, and lists its refs with their commits', async () 
   expect(await archives.leftovers()).toEqual([]);
 });
 
-it('rejects another SHA-256 than the recorded one, and still says what else holds', async () => {
+it('verification rejects a SHA-256 that differs from the recorded one, and still reports which other checks pass', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   archives.records.set('team/app', { archive_key: '', archive_sha256: 'ab'.repeat(32) });
   expect(await refusal()).toBe(
@@ -81,7 +81,7 @@ it('rejects another SHA-256 than the recorded one, and still says what else hold
   );
 });
 
-it('names the damage next to a SHA-256 that is not the recorded one', async () => {
+it('verification describes the damage as well when the SHA-256 differs from the recorded one', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   archives.records.set('team/app', { archive_key: '', archive_sha256: sha256(bytes) });
   await archives.write('team__app.bundle', bytes.subarray(0, -30));
@@ -90,7 +90,7 @@ it('names the damage next to a SHA-256 that is not the recorded one', async () =
   );
 });
 
-it('accepts a bundle that was recorded while it was being read', async () => {
+it('verification accepts a bundle that was recorded while it was being read', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   const recorded = ['ab'.repeat(32), sha256(bytes)];
   const findRecord = async () => ({ archive_key: '', archive_sha256: recorded.shift() ?? '' });
@@ -98,7 +98,7 @@ it('accepts a bundle that was recorded while it was being read', async () => {
   expect(answer.expected_sha256).toBe(sha256(bytes));
 });
 
-it('detects a flipped bit anywhere in the pack', async () => {
+it('verification detects a flipped bit anywhere in the pack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   const pack = bytes.indexOf('PACK');
   const step = Math.ceil((bytes.length - pack) / 12);
@@ -110,15 +110,18 @@ it('detects a flipped bit anywhere in the pack', async () => {
   }
 });
 
-it.each([1, 20, 100])('detects a bundle that lacks its last %d bytes', async (missing) => {
-  const bytes = await archives.bundle('team__app.bundle', app);
-  await archives.write('team__app.bundle', bytes.subarray(0, -missing));
-  expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
-});
+it.each([1, 20, 100])(
+  'verification detects a bundle that lacks its last %d bytes',
+  async (missing) => {
+    const bytes = await archives.bundle('team__app.bundle', app);
+    await archives.write('team__app.bundle', bytes.subarray(0, -missing));
+    expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
+  },
+);
 
-it('calls damage what makes git ask for more memory than there may be', async () => {
+it('verification reports damage when a bundle makes git ask for more memory than allowed', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
-  // A commit that says it has 2^40 bytes.
+  // A commit that claims to have 2^40 bytes.
   const size = Buffer.from([0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]);
   const first = bytes.indexOf('PACK') + 12;
   const damaged = Buffer.concat([bytes.subarray(0, first), size, bytes.subarray(first)]);
@@ -126,7 +129,7 @@ it('calls damage what makes git ask for more memory than there may be', async ()
   expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
 });
 
-it('detects data after the pack', async () => {
+it('verification detects data after the pack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   await archives.write('team__app.bundle', Buffer.concat([bytes, Buffer.from('more')]));
   expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: /);
@@ -153,7 +156,7 @@ it.each([
     `# v3 git bundle\n@teleport=1\n\nPACK${'\0'.repeat(8)}`,
     'requires an unknown capability',
   ],
-])('rejects %s', async (_, text, reason) => {
+])('verification rejects %s', async (_, text, reason) => {
   await archives.write('team__app.bundle', text);
   const message = await refusal();
   expect(message).toMatch(/^CORRUPT_ARCHIVE: team__app\.bundle: /);
@@ -161,7 +164,7 @@ it.each([
   expect(message).toContain('header failed');
 });
 
-describe('a history that is not complete', () => {
+describe('an incomplete history', () => {
   it('is found in the bundle of a shallow clone, which git bundle verify accepts', async () => {
     const shallow = await archives.repository('shallow');
     await shallow.git('fetch', '--quiet', '--depth=1', `file://${app.path}`, 'main:copy');
@@ -212,7 +215,7 @@ describe('a history that is not complete', () => {
     );
   });
 
-  it('is found where a ref names a commit that the bundle does not hold', async () => {
+  it('is found where a ref names a commit that the bundle does not contain', async () => {
     const bytes = await archives.bundle('team__app.bundle', app);
     const main = await app.git('rev-parse', 'main');
     const other = 'ab'.repeat(20);
@@ -224,7 +227,7 @@ describe('a history that is not complete', () => {
   });
 });
 
-it('accepts old commits that strict checks would reject', async () => {
+it('verification accepts old commits that strict checks would reject', async () => {
   const tree = await app.git('rev-parse', 'main^{tree}');
   const commit = `tree ${tree}\nauthor A <a@b> 1 +051800\ncommitter A <a@b> 1 +0000\n\nold\n`;
   await archives.write('commit', commit);
@@ -236,7 +239,7 @@ it('accepts old commits that strict checks would reject', async () => {
   expect((await verify()).integrity_status).toBe('VALID_UNRECORDED');
 });
 
-it('verifies a bundle with SHA-256 objects', async () => {
+it('verification supports SHA-256 objects', async () => {
   await git(archives.outside, 'init', '--quiet', '--object-format=sha256', 'new');
   const modern = await archives.repository('new');
   await modern.commit({ 'a.txt': 'one' });
@@ -244,14 +247,14 @@ it('verifies a bundle with SHA-256 objects', async () => {
   expect((await verify()).proof).toEqual(proof());
 });
 
-it('accepts every character that git allows in the name of a ref', async () => {
+it('verification accepts every character that git allows in a ref name', async () => {
   const name = 'refs/heads/a\u2028b\u0085größe';
   await app.git('update-ref', name, 'main');
   await archives.bundle('team__app.bundle', app, name);
   expect((await verify()).refs).toEqual([{ name, commit: await app.git('rev-parse', 'main') }]);
 });
 
-it('lists 100 refs and counts all', async () => {
+it('verification lists 100 refs and counts all of them', async () => {
   const main = await app.git('rev-parse', 'main');
   const bytes = await archives.bundle('team__app.bundle', app);
   const names = Array.from({ length: 1_200 }, (_, n) => `${main} refs/heads/b${n}\n`).join('');
@@ -263,7 +266,7 @@ it('lists 100 refs and counts all', async () => {
   expect(answer.refs.at(-1)?.name).toBe('refs/heads/b99');
 });
 
-it('lists as many refs as an answer holds', async () => {
+it('verification lists only as many refs as fit a response', async () => {
   const main = await app.git('rev-parse', 'main');
   const bytes = await archives.bundle('team__app.bundle', app);
   const long = 'x'.repeat(1_000);
@@ -276,7 +279,7 @@ it('lists as many refs as an answer holds', async () => {
   expect(JSON.stringify(answer).length).toBeLessThan(40_000);
 });
 
-it('gives git more time for a larger bundle', async () => {
+it('verification gives git more time for a larger bundle', async () => {
   await archives.bundle('team__app.bundle', app);
   const slow = { gitTimeoutMs: 0, gitBytesPerMs: 1_000 };
   await expect(archives.reader({ limits: slow }).verify('team/app', anyCall)).rejects.toThrow(
@@ -287,9 +290,9 @@ it('gives git more time for a larger bundle', async () => {
   expect(answer.integrity_status).toBe('VALID_UNRECORDED');
 });
 
-it('reports missing disk space before it unpacks, and stops hashing', async () => {
+it('verification reports missing disk space before unpacking, and stops hashing', async () => {
   await archives.bundle('team__app.bundle', app);
-  // To read that much takes longer than the test may.
+  // Reading that much takes longer than the test may.
   await truncate(join(archives.root, 'team__app.bundle'), 10 ** 12);
   const reader = archives.reader({ limits: { unpackedBundleBytes: 10 ** 13 } });
   await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject({
@@ -298,7 +301,7 @@ it('reports missing disk space before it unpacks, and stops hashing', async () =
   });
 });
 
-it('does not judge an intact bundle that is too large to unpack', async () => {
+it('verification does not judge an intact bundle that is too large to unpack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   const limits = { unpackedBundleBytes: bytes.length - 1 };
   const answer = archives.reader({ limits }).verify('team/app', anyCall);
@@ -307,13 +310,13 @@ it('does not judge an intact bundle that is too large to unpack', async () => {
   );
 });
 
-it('does not unpack a bundle of more than the given number of objects', async () => {
+it('verification does not unpack a bundle with more objects than the limit', async () => {
   await archives.bundle('team__app.bundle', app);
   const answer = archives.reader({ limits: { entries: 2 } }).verify('team/app', anyCall);
   await expect(answer).rejects.toThrow(/^INCOMPLETE_HISTORY: .*it has more than 2 objects/);
 });
 
-it('verifies two bundles concurrently', async () => {
+it('verification handles two bundles concurrently', async () => {
   await archives.bundle('team__app.bundle', app);
   await archives.bundle('team__other.bundle', app);
   const reader = archives.reader();

@@ -19,7 +19,7 @@ function startIn(limit: ReturnType<typeof createCallerLimit>) {
 
 const settle = () => new Promise((done) => setImmediate(done));
 
-it('starts work in order, as earlier work ends', async () => {
+it('the limit starts work in order, as earlier work ends', async () => {
   const { started, start } = startIn(createCallerLimit({ total: 2, perCaller: 2 }));
   const [first, second] = [start('first'), start('second'), start('third'), start('fourth')];
   await settle();
@@ -32,7 +32,7 @@ it('starts work in order, as earlier work ends', async () => {
   expect(started).toHaveLength(4);
 });
 
-it('leaves room for others, however much one caller asks for', async () => {
+it('the limit leaves room for other callers, however much one asks for', async () => {
   const { started, start } = startIn(createCallerLimit({ total: 2, perCaller: 1 }));
   const ada = [start('ada 1'), start('ada 2'), start('ada 3')];
   for (const name of ['bob', 'eve']) {
@@ -47,7 +47,7 @@ it('leaves room for others, however much one caller asks for', async () => {
   expect(started).toEqual(['ada 1', 'bob', 'eve', 'ada 2', 'ada 3']);
 });
 
-it('never starts work whose caller stopped waiting', async () => {
+it('the limit never starts work whose caller has stopped waiting', async () => {
   const { started, start } = startIn(createCallerLimit({ total: 1, perCaller: 1 }));
   const first = start('first');
   const stop = new AbortController();
@@ -63,7 +63,7 @@ it('never starts work whose caller stopped waiting', async () => {
   expect(started).toEqual(['first', 'next']);
 });
 
-it('passes failures on and starts the next', async () => {
+it('the limit passes failures on and starts the next work', async () => {
   const limit = createCallerLimit({ total: 1, perCaller: 1 });
   await expect(limit('ada', signal, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await limit('ada', signal, async () => 'yes')).toBe('yes');

@@ -9,7 +9,7 @@ import { flipByte, type TestChain, useChain } from '../support/chains.ts';
 import type { TestRepository } from '../support/git.ts';
 import { git } from '../support/git.ts';
 
-// Readers of an archive that increments continue.
+// How readers handle an archive that increments continue.
 
 const NAME = 'team__app.bundle';
 const INCREMENTS = ['team__app.1.bundle', 'team__app.2.bundle'] as const;
@@ -71,7 +71,7 @@ describe('a whole chain', () => {
     });
   });
 
-  it('is verified once it is compacted, without the refs that were kept', async () => {
+  it('is verified after compaction, without the refs that were kept', async () => {
     await app.git('update-ref', 'refs/kept/source/mine', 'main');
     await chain.version();
     await chain.compact();
@@ -90,7 +90,7 @@ describe('a whole chain', () => {
     expect((await extract('b.txt')).content).toBe('three');
   });
 
-  it('may have an increment without objects, or without refs', async () => {
+  it('may contain an increment without objects, or without refs', async () => {
     await chain.version();
     expect(await verify()).toMatchObject({ files: 4, ref_count: 2 });
     await app.git('update-ref', '-d', 'refs/heads/main');
@@ -99,7 +99,7 @@ describe('a whole chain', () => {
     await expect(inspect()).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('is restored by git alone', async () => {
+  it('can be restored by git alone', async () => {
     await app.git('tag', '-a', '-m', 'first', 'v1', 'main');
     const refs = await chain.version();
     await chain.version();
@@ -138,7 +138,7 @@ describe.each(INCREMENTS)('the increment %s', (name) => {
     expect(await refusal()).toMatch(new RegExp(`^CHECKSUM_MISMATCH: ${NAME}: ${name}: `));
   });
 
-  it('is named when its pack is damaged and the note agrees', async () => {
+  it('is named when its pack is damaged, even if the note agrees', async () => {
     await flipByte(inRoot(name));
     const digest = sha256(await readFile(inRoot(name)));
     for (const one of chain.note.increments) if (one.name === name) one.sha256 = digest;
@@ -148,13 +148,13 @@ describe.each(INCREMENTS)('the increment %s', (name) => {
     );
   });
 
-  it('is not read where it leads out of the folder', async () => {
+  it('is not read if it leads out of the folder', async () => {
     await rename(inRoot(name), join(archives.outside, name));
     await symlink(join(archives.outside, name), inRoot(name));
     expect(await refusal()).toContain(`${name}, which continues it, is missing`);
   });
 
-  it('opened alone is incomplete, unless it needs nothing', async () => {
+  it('is incomplete when opened alone, unless it needs nothing else', async () => {
     const alone = name.replace('.bundle', '').replace('__', '/');
     const needs = (await readFile(inRoot(name), 'latin1')).includes('\n-');
     expect(needs).toBe(name === INCREMENTS[1]);
@@ -168,12 +168,12 @@ it('the first file is compared with the database, and the others with the note',
   expect(await refusal()).toMatch(/^CHECKSUM_MISMATCH: team__app\.bundle: its SHA-256 is /);
 });
 
-it('an increment that the note does not list does not count', async () => {
+it('an increment that the note does not list is ignored', async () => {
   await writeFile(inRoot('team__app.9.bundle'), 'left by a run that was killed');
   expect(await verify()).toMatchObject({ files: 3 });
 });
 
-it('is limited in its whole size', async () => {
+it('a chain is limited in its total size', async () => {
   const { size } = await stat(inRoot(NAME));
   const reader = archives.reader({ limits: { unpackedBundleBytes: size } });
   await expect(reader.verify('team/app', anyCall)).rejects.toThrow('was not unpacked because');
@@ -184,7 +184,7 @@ it('is limited in its whole size', async () => {
 describe('the manifest of each version', () => {
   const path = (version: number) => inRoot(`team__app.versions/${version}.json`);
 
-  it('is missed', async () => {
+  it('is reported when it is missing', async () => {
     await rm(path(1));
     expect(await refusal()).toMatch(
       /^CORRUPT_ARCHIVE: .* team__app\.versions\/1\.json, the manifest of version 1, is missing \(.*objects passed/,
@@ -196,7 +196,7 @@ describe('the manifest of each version', () => {
     expect(await refusal()).toMatch(/^CHECKSUM_MISMATCH: .* team__app\.versions\/2\.json: its SHA/);
   });
 
-  it('names objects that must be there', async () => {
+  it('names objects that must exist', async () => {
     const manifest = parseManifest(await readFile(path(3), 'utf8'));
     const gone = 'ab'.repeat(20);
     if (manifest === null) throw new Error('it is not a manifest');
@@ -209,7 +209,7 @@ describe('the manifest of each version', () => {
     expect(await refusal()).toMatch(new RegExp(`^INCOMPLETE_HISTORY: .*${gone}.*history failed`));
   });
 
-  it('is not missed if its version was pruned once the archive was open', async () => {
+  it('is not reported missing if its version was pruned after the archive was opened', async () => {
     const archive = await openArchive(archives.root, 'team/app', null);
     await rm(path(1));
     await expect(readTips(archive, anyCall.signal)).rejects.toThrow('1.json');
@@ -221,7 +221,7 @@ describe('the manifest of each version', () => {
 });
 
 describe('while the full bundle is being replaced', () => {
-  it('the chain of the one in place is read, before and after', async () => {
+  it('the chain of the bundle in place is read, before and after', async () => {
     const old = chain.note;
     const { mtimeMs } = await stat(inRoot(NAME));
     const { bytes, note } = await chain.pack();

@@ -22,7 +22,7 @@ describe('a range of lines', () => {
     [{ endLine: 1 }, 'one\n', [1, 1]],
     [{ startLine: 5, endLine: 99 }, 'five', [5, 5]],
     [{}, text, [1, 5]],
-  ])('%j', async (range, content, [start, end]) => {
+  ])('returns those lines for %j', async (range, content, [start, end]) => {
     const answer = await take(text, range);
     expect(answer).toMatchObject({ content, lines: { start, end, total: 5 }, truncated: false });
     expect(answer).not.toHaveProperty('more');
@@ -33,7 +33,7 @@ describe('a range of lines', () => {
     });
   });
 
-  it('of an empty file is empty', async () => {
+  it('is empty for an empty file', async () => {
     const lines = { start: 0, end: 0, total: 0 };
     expect(await take('')).toMatchObject({ content: '', lines, truncated: false });
   });
@@ -43,11 +43,11 @@ describe('a range of lines', () => {
     [{ startLine: 3, endLine: 2 }, 'end_line is before start_line'],
     [{ startLine: 3, offset: 2 }, 'use offset and length, or start_line and end_line, not both'],
     [{ endLine: 3, length: 2 }, 'use offset and length, or start_line and end_line, not both'],
-  ])('%j is rejected', async (range, message) => {
+  ])('is rejected: %j', async (range, message) => {
     await expect(take(text, range)).rejects.toThrow(message);
   });
 
-  it('of what is not text is rejected', async () => {
+  it('is rejected for a file that is not text', async () => {
     await expect(take(Buffer.from([0, 1]), { startLine: 1 })).rejects.toThrow(
       'the file is not text and has no lines: use offset and length',
     );
@@ -63,7 +63,7 @@ describe('a range of bytes', () => {
     [{ offset: 9, length: 4 }, 'thr', 9, [3, 3]],
     [{ offset: 13, length: 2 }, 'ée', 12, [3, 3]],
     [{ offset: 12, length: 1 }, 'é', 12, [3, 3]],
-  ])('%j cuts no character', async (range, content, offset, [start, end]) => {
+  ])('splits no character for %j', async (range, content, offset, [start, end]) => {
     expect(await take(text, range)).toMatchObject({
       content,
       bytes: { offset, length: Buffer.byteLength(content), total: 21 },
@@ -72,7 +72,7 @@ describe('a range of bytes', () => {
     });
   });
 
-  it('of what is not text comes as base64', async () => {
+  it('is returned as base64 if the file is not text', async () => {
     const bytes = Buffer.from([0, 1, 2, 3, 0xff]);
     expect(await take(bytes, { offset: 1, length: 3 })).toMatchObject({
       encoding: 'base64',
@@ -82,14 +82,14 @@ describe('a range of bytes', () => {
     });
   });
 
-  it('behind the end is rejected', async () => {
+  it('is rejected past the end', async () => {
     await expect(take(text, { offset: 22 })).rejects.toThrow(
       'offset 22 is past the end: the file as shown has 21 bytes',
     );
   });
 });
 
-describe('more than fits a response', () => {
+describe('a file that does not fit a response', () => {
   const files: [string, string | Buffer][] = [
     ['lines', Array.from({ length: 9_000 }, (_, n) => `line ${n} "größer" 😀\n`).join('')],
     ['one long line', '😀é"\\'.repeat(30_000)],
@@ -115,7 +115,7 @@ describe('more than fits a response', () => {
     expect(parts.length).toBeGreaterThan(1);
   });
 
-  it('ends with a whole line, and says which are missing', async () => {
+  it('is cut after a whole line, and the response says which lines are missing', async () => {
     const answer = await take(files[0]?.[1] ?? '', { startLine: 11, endLine: 5_000 });
     expect(answer.content.endsWith('\n')).toBe(true);
     const last = answer.lines?.end ?? 0;

@@ -55,7 +55,7 @@ describe('a bundle of ten objects with 10^9 files', () => {
     ['nothing/9', [], false],
     ['[0-9]/', [], false],
     ['*', [], false],
-  ])('can be listed by the prefix %j', async (prefix, paths, truncated) => {
+  ])('can be listed with the prefix %j', async (prefix, paths, truncated) => {
     const answer = await inspect(prefix);
     expect({ paths: pathsOf(answer), truncated: answer.truncated }).toEqual({ paths, truncated });
   });
@@ -94,7 +94,7 @@ describe('a bundle of 10^12 folders without a file', () => {
   });
 });
 
-/** A bundle of folders in folders, `depth` of them, and one file at the end. */
+/** A bundle with `depth` nested folders, and one file at the end. */
 function nested(depth: number, name: string): Buffer {
   return bundleOf((pack) => {
     let id = pack.add('blob', Buffer.from('x'));
@@ -105,7 +105,7 @@ function nested(depth: number, name: string): Buffer {
   });
 }
 
-it('verifies 100,000 nested folders, and reports that it cannot list them', async () => {
+it('a bundle of 100,000 nested folders is verified, but cannot be listed', async () => {
   await archives.write(NAME, nested(100_000, 'd'));
   expect(await archives.reader().verify('team/bomb', anyCall)).toMatchObject({
     pack_verified: true,
@@ -113,7 +113,7 @@ it('verifies 100,000 nested folders, and reports that it cannot list them', asyn
   await expect(inspect()).rejects.toThrow('there are too many folders, or they are too deep');
 });
 
-it('verifies a path of 4 KB names that is longer than 1 MiB, and does not list it', async () => {
+it('a path of 4 KB names that is longer than 1 MiB is verified, but not listed', async () => {
   await archives.write(NAME, nested(500, 'd'.repeat(4_000)));
   expect(await archives.reader().verify('team/bomb', anyCall)).toMatchObject({
     pack_verified: true,
@@ -121,7 +121,7 @@ it('verifies a path of 4 KB names that is longer than 1 MiB, and does not list i
   await expect(inspect()).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
 });
 
-it('lists the first of a million files in one folder', async () => {
+it('the first of a million files in one folder are listed', async () => {
   await archives.write(
     NAME,
     bundleOf((pack) => {

@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => archives.remove());
 
-/** Puts a program of the name git before git on the path of a reader. */
+/** Puts a program named git before the real one on the path of a reader. */
 async function standInFor(script: string) {
   await writeFile(join(bin, 'git'), `#!/bin/sh\n${script}\n`);
   await chmod(join(bin, 'git'), 0o755);
@@ -54,7 +54,7 @@ async function hangingIds(): Promise<number[]> {
   }
 }
 
-/** Resolves when none of the processes runs any more; one that nobody has asked about is a zombie. */
+/** Resolves when none of the processes is running any more; one that nobody has waited for is a zombie. */
 async function ended(ids: number[]): Promise<void> {
   for (const id of ids) {
     for (;;) {
@@ -98,7 +98,7 @@ describe('git', () => {
     expect(text).toMatch(/core\.hooksPath=\/dev\/null/);
   });
 
-  it('that is missing is a clear error for a bundle, and not needed for a tar.gz', async () => {
+  it('is reported clearly when it is missing for a bundle, and is not needed for a tar.gz', async () => {
     await archives.write('old.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
     const reader = archives.reader({ environment: { PATH: bin } });
     const missing = {
@@ -116,7 +116,7 @@ describe('git', () => {
     'fatal: Out of memory, malloc failed (tried to allocate 9 bytes)',
     'fatal: attempting to allocate 9 over limit 8',
     'fatal: unable to create temporary file: Permission denied',
-  ])('that fails with %j is not blamed on the archive', async (said) => {
+  ])('does not make the archive look damaged when it fails with %j', async (said) => {
     const options = await standInFor(
       `case "$*" in *index-pack*) echo "${said}" >&2; exit 128;; esac\nPATH='${process.env.PATH}' exec git "$@"`,
     );
@@ -129,7 +129,7 @@ describe('git', () => {
   });
 });
 
-it('reads the file that it opened, also when another takes its name', async () => {
+it('the reader reads the file that it opened, even if another one takes its name', async () => {
   const options = await standInFor(
     `case "$*" in *bundle*verify*) mv ${archives.outside}/other ${archives.root}/team__app.bundle;; esac
 PATH='${process.env.PATH}' exec git "$@"`,
@@ -141,7 +141,7 @@ PATH='${process.env.PATH}' exec git "$@"`,
 });
 
 describe('a scratch folder', () => {
-  it('cannot be made where there is no folder for it, until there is one', async () => {
+  it('cannot be created while its parent folder is missing', async () => {
     const scratchFolder = join(archives.outside, 'later');
     const reader = archives.reader({ scratchFolder });
     await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject({
@@ -187,8 +187,8 @@ describe('a scratch folder', () => {
     await ended(ids);
   });
 
-  it('of a process that was killed is removed by the next one', async () => {
-    // No process has the highest id that Linux gives; the parent of this one runs.
+  it('is removed by the next process if its own was killed', async () => {
+    // The highest process id of Linux is never in use; the parent of this process is running.
     await mkdir(join(archives.scratch, `.scratch-${hostname()}-4194304-aaaaaa`));
     const living = `.scratch-${hostname()}-${process.ppid}-bbbbbb`;
     await mkdir(join(archives.scratch, living));
@@ -196,7 +196,7 @@ describe('a scratch folder', () => {
     expect(await archives.leftovers()).toEqual([living]);
   });
 
-  it('in use is left alone by another reader of the same process', async () => {
+  it('is left alone by another reader of the same process while in use', async () => {
     const stop = new AbortController();
     const answer = archives
       .reader(await standInFor(hanging()))
@@ -227,7 +227,7 @@ it('slow work of one caller does not block others', async () => {
   expect(await archives.leftovers()).toEqual([]);
 });
 
-it('unpacks two bundles of a caller at a time', async () => {
+it('a caller has two bundles unpacked at a time', async () => {
   const counts = join(archives.outside, 'counts');
   const options = await standInFor(
     `case "$*" in *index-pack*) ls -A ${archives.scratch} | wc -l >> ${counts};; esac

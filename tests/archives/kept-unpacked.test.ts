@@ -22,7 +22,7 @@ afterEach(async () => {
 const read = async (reader: ReturnType<ArchiveFolder['reader']>, path: string) =>
   (await reader.extract('team/app', path, {}, anyCall)).content;
 
-it('unpacks an archive once for several files, and again once it has changed', async () => {
+it('an archive is unpacked once for several files, and again once it has changed', async () => {
   const reader = archives.reader();
   expect(await read(reader, 'a.txt')).toBe('one');
   const [kept] = await archives.unpacked();
@@ -34,7 +34,7 @@ it('unpacks an archive once for several files, and again once it has changed', a
   expect(await read(reader, 'a.txt')).toBe('two');
 });
 
-it('unpacks it again if somebody has cleaned up what was kept', async () => {
+it('an archive is unpacked again if somebody has deleted what was kept', async () => {
   const reader = archives.reader();
   expect(await read(reader, 'a.txt')).toBe('one');
   const [kept = ''] = await archives.unpacked();
@@ -43,7 +43,7 @@ it('unpacks it again if somebody has cleaned up what was kept', async () => {
   expect((await reader.inspect('team/app', { limit: 9 }, anyCall)).returned).toBe(1);
 });
 
-it('forgets it ten minutes after it was last used', async () => {
+it('an unpacked archive is forgotten ten minutes after its last use', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const kept = createKeptUnpacked(archives.scratch);
   const unpacked = join(archives.outside, 'unpacked.git');
@@ -60,7 +60,7 @@ it('forgets it ten minutes after it was last used', async () => {
   expect(kept.borrow('id')).not.toBeNull();
 });
 
-it('keeps eight, and no removed one disappears while somebody reads it', async () => {
+it('eight archives are kept, and none is removed while it is being read', async () => {
   const kept = createKeptUnpacked(archives.scratch);
   const make = async (id: string, bytes: number) => {
     const unpacked = join(archives.outside, `${id}.git`);
@@ -74,7 +74,7 @@ it('keeps eight, and no removed one disappears while somebody reads it', async (
   expect(await archives.unpacked()).toHaveLength(9);
   first.giveBack();
   await vi.waitFor(async () => expect(await archives.unpacked()).toHaveLength(8));
-  // One that is as large as all may be together is the only one.
+  // One that is as large as all may be together is the only one kept.
   (await make('large', 2 * 2 ** 30)).giveBack();
   await vi.waitFor(async () => expect(await archives.unpacked()).toHaveLength(1));
   const larger = await make('larger', 2 * 2 ** 30 + 1);

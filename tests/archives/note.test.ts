@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
 
-// The records of an archive in the database and in its note.
+// How the records of an archive in the database and in its note are used.
 
 let archives: ArchiveFolder;
 let archived: string;
@@ -26,7 +26,7 @@ const record = (archive_sha256: string) =>
   archives.records.set('team/app', { archive_key: '', archive_sha256 });
 
 describe('without a record in the database', () => {
-  it('the SHA-256 is compared with that of the note', async () => {
+  it('the SHA-256 is compared with the one in the note', async () => {
     await writeNote({ archive_sha256: archived, repository: 'fields that are not known' });
     expect(await verify()).toMatchObject({
       integrity_status: 'VALID_UNCOMPROMISED',
@@ -36,7 +36,7 @@ describe('without a record in the database', () => {
     });
   });
 
-  it('a whole archive that was put in place of the noted one is rejected', async () => {
+  it('an intact archive that replaced the noted one is rejected', async () => {
     await writeNote({ archive_sha256: OTHER });
     await expect(verify()).rejects.toThrow(
       `CHECKSUM_MISMATCH: ${NAME}: its SHA-256 is ${archived}, recorded is ${OTHER} (`,
@@ -48,7 +48,7 @@ describe('without a record in the database', () => {
     ['the note is not JSON', () => archives.write(`${NAME}.json`, '{"version":2')],
     ['the note is of another version', () => writeNote({ version: 3, archive_sha256: archived })],
     ['the note has no SHA-256', () => writeNote({})],
-    ['its SHA-256 is none', () => writeNote({ archive_sha256: 'AB'.repeat(32) })],
+    ['its SHA-256 is invalid', () => writeNote({ archive_sha256: 'AB'.repeat(32) })],
     ['the note is a folder', () => mkdir(join(archives.root, `${NAME}.json`))],
     [
       'the note is longer than four mebibytes',
@@ -62,7 +62,7 @@ describe('without a record in the database', () => {
         await symlink(outside, join(archives.root, `${NAME}.json`));
       },
     ],
-  ])('the archive is valid but unrecorded where %s', async (_, prepare) => {
+  ])('the archive is valid but unrecorded if %s', async (_, prepare) => {
     await prepare();
     expect(await verify()).toMatchObject({
       integrity_status: 'VALID_UNRECORDED',
@@ -83,9 +83,9 @@ describe('without a record in the database', () => {
 
 describe('while the archive is being replaced', () => {
   it.each([
-    ['that follows', () => ({ archive_sha256: archived, replacing: { sha256: OLD } })],
-    ['before', () => ({ archive_sha256: OTHER, replacing: { sha256: archived } })],
-  ])('the archive %s is the expected one', async (_, fields) => {
+    ['the next archive', () => ({ archive_sha256: archived, replacing: { sha256: OLD } })],
+    ['the previous archive', () => ({ archive_sha256: OTHER, replacing: { sha256: archived } })],
+  ])('%s is the expected one', async (_, fields) => {
     await writeNote(fields());
     expect(await verify()).toMatchObject({
       integrity_status: 'VALID_UNCOMPROMISED',
@@ -106,7 +106,7 @@ describe('while the archive is being replaced', () => {
   it('the note is read again before the verdict', async () => {
     await writeNote({ archive_sha256: OTHER });
     const findRecord = async () => {
-      // Asked for a second time once the archive was hashed.
+      // The record is looked up again once the archive was hashed.
       if (asked++ > 0) await writeNote({ archive_sha256: archived });
       return null;
     };

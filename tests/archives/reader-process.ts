@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { ArchiveFolder } from '../support/archives.ts';
 
-/** Starts a process that verifies team/app and, like our servers, exits by itself at SIGTERM. */
+/** Starts a process that verifies team/app and, like our servers, exits by itself on SIGTERM. */
 export function startReader(
   archives: ArchiveFolder,
   path: string,

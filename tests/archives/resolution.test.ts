@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => archives.remove());
 
-/** The archive's name and how it was found, or the error's message. */
+/** The archive's name and how it was found, or the error message. */
 async function resolve(repository: string, record: Partial<RecordedArchive> | null = null) {
   const recorded = record && { archive_key: '', archive_sha256: '', ...record };
   try {
@@ -34,7 +34,7 @@ const missing = (repository: string) =>
   `there is no archive of ${repository} in the archive folder`;
 
 describe('the order of candidates', () => {
-  it('is the recorded key, the bundle, the tar.gz, the legacy name, the legacy name in any case', async () => {
+  it('is the recorded key, the bundle, the tar.gz, the legacy name, then the legacy name in any letter case', async () => {
     const expected = [
       ['2026/kept.bundle', 'worker_repo_state'],
       ['team__app.bundle', 'canonical_name'],
@@ -54,7 +54,7 @@ describe('the order of candidates', () => {
     expect(await resolve('Team/App')).toBe(missing('Team/App'));
   });
 
-  it('has only the legacy names for a bare name', async () => {
+  it('consists only of the legacy names for a bare name', async () => {
     await archives.write('app.bundle', '');
     await archives.write('team__app.bundle', '');
     expect(await resolve('app')).toBe(missing('app'));
@@ -74,7 +74,7 @@ describe('the order of candidates', () => {
     expect(await resolve('team/app')).toBe(missing('team/app'));
   });
 
-  it('does not choose among legacy names that differ in case', async () => {
+  it('does not choose among legacy names that differ in letter case', async () => {
     await archives.write('APP.tar.gz', '');
     await archives.write('App.tar.gz', '');
     expect(await resolve('app')).toMatch(
@@ -100,11 +100,11 @@ it.each([
   'team/a\0b',
   'team/a\nb',
   'x'.repeat(201),
-])('rejects the repo_name %j', async (name) => {
+])('the repo_name %j is rejected', async (name) => {
   expect(await resolve(name)).toBe('repo_name must be owner/name or a single name');
 });
 
-describe('what would leave the archive folder', () => {
+describe('a path that leads out of the archive folder', () => {
   beforeEach(async () => {
     await writeFile(join(archives.outside, 'secret.bundle'), '');
   });
@@ -128,13 +128,13 @@ describe('what would leave the archive folder', () => {
     ]);
   });
 
-  it('is ignored as an absolute key, also of a file that is inside', async () => {
+  it('is ignored as an absolute key, even if the file is inside', async () => {
     await archives.write('other.bundle', '');
     const key = join(archives.root, 'other.bundle');
     expect(await resolve('team/app', { archive_key: key })).toBe(missing('team/app'));
   });
 
-  it('is not reached by a link, to a file or to a folder', async () => {
+  it('is not followed through a link to a file or to a folder', async () => {
     const target = join(archives.outside, 'secret.bundle');
     await symlink(target, join(archives.root, 'team__app.bundle'));
     await symlink(archives.outside, join(archives.root, 'way'));
@@ -144,19 +144,19 @@ describe('what would leave the archive folder', () => {
     );
   });
 
-  it('is not the target of a link that stays inside', async () => {
+  it('is not followed even if the link stays inside', async () => {
     await archives.write('real.bundle', '');
     await symlink('real.bundle', join(archives.root, 'team__app.bundle'));
     expect(await resolve('team/app')).toEqual(['team__app.bundle', 'canonical_name']);
   });
 
-  it('is not reached in a circle', async () => {
+  it('is not followed in a circle', async () => {
     await symlink('team__app.bundle', join(archives.root, 'team__app.bundle'));
     expect(await resolve('team/app')).toBe(missing('team/app'));
   });
 });
 
-it('follows a link that the archive folder itself is', async () => {
+it('a link is followed if it is the archive folder itself', async () => {
   await archives.write('team__app.bundle', '');
   const moved = join(archives.outside, 'moved');
   await rename(archives.root, moved);
@@ -164,14 +164,14 @@ it('follows a link that the archive folder itself is', async () => {
   expect(await resolve('team/app')).toEqual(['team__app.bundle', 'canonical_name']);
 });
 
-it('skips what is not a file, and does not wait for a pipe', async () => {
+it('a candidate that is not a file is skipped, without waiting for a pipe', async () => {
   await mkdir(join(archives.root, 'team__app.bundle'));
   await promisify(execFile)('mkfifo', [join(archives.root, 'team__app.tar.gz')]);
   await archives.write('app.tar.gz', '');
   expect(await resolve('team/app')).toEqual(['app.tar.gz', 'legacy_name']);
 });
 
-it.each(['nothing', 'a file'])('says that the archive folder is missing: %s', async (what) => {
+it.each(['nothing', 'a file'])('a missing archive folder is reported: %s', async (what) => {
   await rm(archives.root, { recursive: true });
   if (what === 'a file') await writeFile(archives.root, '');
   expect(await resolve('team/app')).toBe(
@@ -179,10 +179,10 @@ it.each(['nothing', 'a file'])('says that the archive folder is missing: %s', as
   );
 });
 
-it('says that it may not read the archive folder', async () => {
+it('an unreadable archive folder is reported', async () => {
   await archives.write('team__app.bundle', '');
   await chmod(archives.root, 0);
-  // Permissions do not hold for root, which this process may be.
+  // Permissions do not apply to root, which this process may be.
   const user = process.geteuid?.() ?? 0;
   process.seteuid?.(65_534);
   const answer = await resolve('team/app');
@@ -192,7 +192,7 @@ it('says that it may not read the archive folder', async () => {
   );
 });
 
-it('compares the recorded SHA-256 whichever candidate is used', async () => {
+it('the recorded SHA-256 is compared whichever candidate is used', async () => {
   const bytes = await makeTarball([{ name: 'a' }, 'a']);
   await archives.write('app.tar.gz', bytes);
   archives.records.set('team/app', {
@@ -206,7 +206,7 @@ it('compares the recorded SHA-256 whichever candidate is used', async () => {
   });
 });
 
-it('fails if the record cannot be looked up', async () => {
+it('a call fails if the record cannot be looked up', async () => {
   await archives.write('app.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
   const findRecord = async () => {
     throw new Error('the database is away');

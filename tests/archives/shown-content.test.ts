@@ -14,11 +14,11 @@ const bigEndian = (it: string) => Buffer.from(it, 'utf16le').swap16();
 describe('a file with secrets', () => {
   it.each<[string, (text: string) => Buffer]>([
     ['UTF-8', (it) => Buffer.from(it)],
-    ['UTF-16 with its mark', (it) => Buffer.from(`\ufeff${it}`, 'utf16le')],
-    ['UTF-16 without one', (it) => Buffer.from(it, 'utf16le')],
-    ['big-endian UTF-16 with its mark', (it) => bigEndian(`\ufeff${it}`)],
-    ['big-endian UTF-16 without one', bigEndian],
-  ])('of %s is shown without them, with a notice', async (_, encode) => {
+    ['UTF-16 with a byte order mark', (it) => Buffer.from(`\ufeff${it}`, 'utf16le')],
+    ['UTF-16 without a byte order mark', (it) => Buffer.from(it, 'utf16le')],
+    ['big-endian UTF-16 with a byte order mark', (it) => bigEndian(`\ufeff${it}`)],
+    ['big-endian UTF-16 without a byte order mark', bigEndian],
+  ])('is shown without them in %s, with a notice', async (_, encode) => {
     const shown = await show(encode(text));
     expect(shown.bytes.equals(encode(shownText))).toBe(true);
     expect(shown.size).toBe(encode(text).length);
@@ -29,11 +29,11 @@ describe('a file with secrets', () => {
   });
 
   it.each<[string, Buffer]>([
-    ['as a byte each', Buffer.from(token)],
-    ['as two bytes each', Buffer.from(token, 'utf16le')],
-    ['as two bytes each, the other way round', bigEndian(token)],
+    ['with one byte per character', Buffer.from(token)],
+    ['with two bytes per character', Buffer.from(token, 'utf16le')],
+    ['with two bytes per character, big-endian', bigEndian(token)],
     ['in base64', Buffer.from(Buffer.from(`xy${secret}z`).toString('base64'))],
-  ])('of other bytes is shown without them %s', async (_, written) => {
+  ])('is shown without them if they are written %s among other bytes', async (_, written) => {
     const before = Buffer.from(Array.from({ length: 301 }, (_, n) => (n * n * 31 + 137) & 0xff));
     const shown = await show(Buffer.concat([before, written, Buffer.from([0xff, 0xd8, 0xff])]));
     expect(shown.encoding).toBe('base64');
@@ -60,7 +60,7 @@ it.each([
   ['UTF-16', Buffer.from('\ufeffgrößer\n', 'utf16le')],
   ['bytes', Buffer.from([0, 1, 2, 0xff, 0xfe, 0x80])],
   ['nothing', Buffer.alloc(0)],
-])('a file of %s without secrets is shown byte for byte, and says nothing', async (_, bytes) => {
+])('a file of %s without secrets is shown byte for byte, without a notice', async (_, bytes) => {
   const shown = await show(bytes);
   expect(shown.bytes.equals(bytes)).toBe(true);
   expect(shown.notes).toEqual({});

@@ -21,7 +21,7 @@ const inspect = (options: { prefix?: string; limit?: number } = {}) =>
   archives.reader().inspect('app', { limit: 50, ...options }, anyCall);
 const extract = (path: string) => archives.reader().extract('app', path, {}, anyCall);
 
-/** A tar whose first header was changed, with the checksum of what it is now. */
+/** A tar whose first header was changed, with its checksum corrected. */
 function withChecksum(tar: Buffer): Buffer {
   const header = tar.fill(' ', 148, 156).subarray(0, 512);
   const sum = header.reduce((all, byte) => all + byte, 0);
@@ -42,7 +42,7 @@ const hostile = [
   [{ name: 'line\nbreak' }, ''],
 ] satisfies Parameters<typeof makeTarball>;
 
-it('verifies an intact tar.gz by its SHA-256 and its headers', async () => {
+it('verification accepts an intact tar.gz by its SHA-256 and its headers', async () => {
   const bytes = await makeTarball(...hostile);
   await write(bytes);
   archives.records.set('app', { archive_key: '', archive_sha256: sha256(bytes) });
@@ -70,13 +70,13 @@ it('verifies an intact tar.gz by its SHA-256 and its headers', async () => {
   });
 });
 
-it('rejects another SHA-256 than the recorded one', async () => {
+it('verification rejects a SHA-256 that differs from the recorded one', async () => {
   await write(await makeTarball([{ name: 'a' }, 'a']));
   archives.records.set('app', { archive_key: '', archive_sha256: 'ab'.repeat(32) });
   await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH: app\.tar\.gz: .*header passed/);
 });
 
-it('lists links, devices, absolute paths and paths with .., and follows or writes none', async () => {
+it('a listing contains links, devices, absolute paths and paths with .., and follows or writes none', async () => {
   await write(await makeTarball(...hostile));
   const { entries, ...rest } = await inspect();
   expect(entries).toEqual([
@@ -100,7 +100,7 @@ it('lists links, devices, absolute paths and paths with .., and follows or write
   expect(await archives.leftovers()).toEqual([]);
 });
 
-it('filters by the beginning of paths, and stops where it has enough', async () => {
+it('a listing filters by path prefix, and stops once it has enough', async () => {
   const whole = await makeTarball([{ name: './src/a' }, 'a'], [{ name: './src/b' }, 'b']);
   await write(whole.subarray(0, -8));
   expect(await inspect({ prefix: 'src/', limit: 1 })).toMatchObject({
@@ -142,7 +142,7 @@ describe('a file', () => {
     await expect(extract('a')).rejects.toThrow('is a symbolic link');
   });
 
-  it('has at most 10 MiB', async () => {
+  it('may have up to 10 MiB', async () => {
     const most = 10 * 2 ** 20;
     await write(
       await makeTarball(
@@ -163,7 +163,7 @@ describe('a file', () => {
     await expect(extract('a')).rejects.toThrow(/^CORRUPT_ARCHIVE/);
   });
 
-  it('is rejected where it is missing', async () => {
+  it('is rejected if it is missing', async () => {
     await write(await makeTarball([{ name: 'a' }, 'a']));
     await expect(extract('A')).rejects.toThrow('the archive has no file "A"');
   });
@@ -235,7 +235,7 @@ describe('damage', () => {
       'what may be a kind of entry that is not known, which it says',
       async () => {
         const tar = await makeTar([{ name: 'sparse' }, 'x'.repeat(1024)]);
-        // As GNU tar writes a sparse file of many pieces: their list goes on in blocks that no size counts.
+        // GNU tar writes a sparse file of many pieces like this: their list continues in blocks that no size counts.
         const header = withChecksum(tar.fill('S', 156, 157)).subarray(0, 512);
         return gzipSync(Buffer.concat([header, Buffer.alloc(512, 1), tar.subarray(512)]));
       },
@@ -246,28 +246,28 @@ describe('damage', () => {
       async () => makeTarball([{ name: `${'x'.repeat(5_000)}` }, 'a']),
       "an entry's name is longer than 4096 characters",
     ],
-  ])('is %s', async (_, make, reason) => {
+  ])('is reported for %s', async (_, make, reason) => {
     await write(await make());
     const message = await shown();
     expect(message).toMatch(/^CORRUPT_ARCHIVE: app\.tar\.gz: .*header failed/);
     expect(message).toContain(reason);
   });
 
-  it('is none in a tar without a magic number', async () => {
+  it('is not reported for a tar without a magic number', async () => {
     const tar = await makeTar([{ name: 'a', mode: 0o600 }, 'old']);
-    // As tar --format=v7 writes it: no magic number, and so another checksum.
+    // Like tar --format=v7 writes it: no magic number, and so another checksum.
     tar.fill(0, 257, 512);
     await write(gzipSync(withChecksum(tar)));
     expect((await verify()).integrity_status).toBe('VALID_UNRECORDED');
     expect(await extract('a')).toMatchObject({ content: 'old' });
   });
 
-  it('is none in zeros behind the gzip stream, with which a medium may fill its last block', async () => {
+  it('is not reported for zeros after the gzip stream, with which a medium may fill its last block', async () => {
     await write(Buffer.concat([await makeTarball([{ name: 'a' }, 'a']), Buffer.alloc(600)]));
     expect((await verify()).integrity_status).toBe('VALID_UNRECORDED');
   });
 
-  it('is none in an archive of nothing, or of several gzip streams', async () => {
+  it('is not reported for an empty archive, or for several gzip streams', async () => {
     await write(await makeTarball());
     expect((await verify()).integrity_status).toBe('VALID_UNRECORDED');
     const tar = await makeTar(...hostile);
@@ -287,7 +287,7 @@ describe('a bomb', () => {
     await expect(reader.extract('app', 'zeros', {}, anyCall)).rejects.toThrow(fault);
   });
 
-  it('is not read beyond the given number of entries', async () => {
+  it('is not read beyond the maximum number of entries', async () => {
     const names = Array.from({ length: 40 }, (_, n) => [{ name: `${n}` }, ''] as const);
     await write(
       await makeTarball(
@@ -299,7 +299,7 @@ describe('a bomb', () => {
   });
 });
 
-it('stops reading with the reason of its signal', async () => {
+it('reading stops with the reason of its signal', async () => {
   await write(await makeTarball([{ name: 'zeros' }, Buffer.alloc(2 ** 26)]));
   const reason = new Error('nobody waits any more');
   const stop = new AbortController();

@@ -18,7 +18,7 @@ beforeEach(async () => {
   );
 });
 
-/** Backed up since some days, with versions made that many days ago. */
+/** A repository with versions made the given numbers of days ago. */
 async function track(name: string, ...versionsAgo: number[]): Promise<void> {
   await sql(
     database.db,
@@ -42,7 +42,7 @@ const drill = (repository: string, days: number, more: Partial<NewDrill> = {}) =
   );
 const incomplete: Partial<NewDrill> = { outcome: 'incomplete', reason: 'no time' };
 
-/** Who would be drilled, in their order. */
+/** The repositories that would be drilled, in order. */
 async function order(isForced = false): Promise<string[]> {
   const found: string[] = [];
   for (;;) {
@@ -55,7 +55,7 @@ async function order(isForced = false): Promise<string[]> {
 }
 
 describe('the next drill', () => {
-  it('is of the oldest proof, and overdue ones and those without any come first', async () => {
+  it('belongs to the repository with the oldest proof, after overdue ones and those without a proof', async () => {
     for (const name of ['a/nine', 'a/ten', 'a/overdue', 'a/late']) await track(name, 60);
     await track('A/New', 1);
     await track('a/old-and-new', 5);
@@ -69,7 +69,7 @@ describe('the next drill', () => {
     ]);
   });
 
-  it('is sooner of what has changed since its proof', async () => {
+  it('comes sooner for a repository that has changed since its proof', async () => {
     await track('a/same', 60);
     await track('a/changed', 60, 5, 4, 3);
     await drill('a/same', 10);
@@ -86,14 +86,17 @@ describe('the next drill', () => {
     ['failed a day ago', [60], 1, { outcome: 'failed', reason: 'x' }, ['a/app']],
     ['failed an hour ago', [60], 1 / 24, { outcome: 'failed', reason: 'x' }, []],
     ['proven with a clock that was ahead', [60], -400, {}, ['a/app']],
-  ])('is %s: %s', async (_what, versions, days, more, expected) => {
-    await track('a/app', ...versions);
-    await drill('a/app', days, more);
-    expect(await order()).toEqual(expected);
-    expect(await order(true)).toEqual(['a/app']);
-  });
+  ])(
+    'respects the waiting time of a repository %s',
+    async (_what, versions, days, more, expected) => {
+      await track('a/app', ...versions);
+      await drill('a/app', days, more);
+      expect(await order()).toEqual(expected);
+      expect(await order(true)).toEqual(['a/app']);
+    },
+  );
 
-  it('waits twice as long after each that was incomplete', async () => {
+  it('waits twice as long after each incomplete one', async () => {
     await track('a/app', 60);
     await drill('a/app', 1, incomplete);
     expect(await order()).toEqual(['a/app']);
@@ -103,14 +106,14 @@ describe('the next drill', () => {
     await drill('a/app', 2.5, incomplete);
     await drill('a/app', 2, incomplete);
     expect(await order()).toEqual(['a/app']);
-    // A proof ends that.
+    // A proof resets the wait.
     await drill('a/app', 1.5);
     expect(await order()).toEqual([]);
     await drill('a/app', 1, incomplete);
     expect(await order()).toEqual(['a/app']);
   });
 
-  it('is of no repository whose archive is not a bundle, or is none', async () => {
+  it('skips repositories whose archive is not a bundle, or that have none', async () => {
     await sql(
       database.db,
       `INSERT INTO worker_repo_state (repo_full_name, archive_key) VALUES ('a/old', 'old.tar.gz'), ('a/none', '')`,
@@ -124,7 +127,7 @@ describe('a claim', () => {
   const claim = (holder: string, only: string | null = null) =>
     claimDrill(database.db, holder, { ...all, only });
 
-  it('is of one worker, until it is given back or ends', async () => {
+  it('belongs to one worker until it is released or expires', async () => {
     await track('a/app', 60);
     await track('A/Other', 50);
     expect(await claim('one')).toMatchObject({ repository: 'a/app' });
@@ -141,7 +144,7 @@ describe('a claim', () => {
     expect(await renewDrillClaim(database.db, 'four', 'a/app')).toBe(true);
   });
 
-  it('is one each when many ask at once', async () => {
+  it('is exclusive when many workers ask at once', async () => {
     for (let n = 0; n < 8; n++) await track(`a/app-${n}`, 60);
     const found = await Promise.all(Array.from({ length: 8 }, (_, n) => claim(`worker-${n}`)));
     const names = found.map((due) => due?.repository);
@@ -149,7 +152,7 @@ describe('a claim', () => {
     expect(names).not.toContain(undefined);
   });
 
-  it('tells where it was restored from before, where it failed, and which store has which version', async () => {
+  it('tells where the repository was restored from before, where that failed, and which store has which version', async () => {
     await track('a/app', 60);
     await drill('a/app', 9, { storage: 's3://one' });
     await drill('a/app', 8, { storage: 's3://two', outcome: 'failed', reason: 'it is damaged' });

@@ -21,11 +21,11 @@ async function fill(rows = 1_200): Promise<void> {
 }
 
 describe('a check of the ledger', () => {
-  it('finds an empty one intact', async () => {
+  it('finds an empty ledger intact', async () => {
     expect(await checkLedger(database.db)).toEqual({ rows: 0, head: '0'.repeat(64), broken: null });
   });
 
-  it('finds one intact of which all rows follow each other', async () => {
+  it('finds a ledger intact if all rows follow each other', async () => {
     await fill();
     const check = await checkLedger(database.db);
     expect(check).toMatchObject({ rows: 1_200, broken: null });
@@ -35,7 +35,7 @@ describe('a check of the ledger', () => {
     expect(check.head).toBe(last?.sha256);
   });
 
-  it('computes the same hash as the database for what may be hard to write', async () => {
+  it('computes the same hash as the database for values that are hard to write', async () => {
     await recordDrill(
       database.db,
       someDrill({ repository: 'Ørg/c 🙂\n8:x', outcome: 'failed', reason: 'it\'s "torn"\\\n' }),
@@ -51,8 +51,8 @@ describe('a check of the ledger', () => {
       '700',
       699,
     ],
-    ['lost its reason', 'UPDATE restore_drills SET duration_ms = 8 WHERE id = 1', '1', 0],
-    ['lost the one before it', 'DELETE FROM restore_drills WHERE id = 700', '701', 699],
+    ['has another duration', 'UPDATE restore_drills SET duration_ms = 8 WHERE id = 1', '1', 0],
+    ['follows a deleted one', 'DELETE FROM restore_drills WHERE id = 700', '701', 699],
     [
       'has the evidence of another',
       `UPDATE restore_drills SET evidence = '{"refs": 4}' WHERE id = 3`,

@@ -57,7 +57,7 @@ const all = { now, isForced: true, only: null, without: [] };
 describe.each([
   ['its values', false],
   ['any values', true],
-] as const)('by the plan for %s', (_which, generic) => {
+] as const)('with the plan for %s,', (_which, generic) => {
   it.each<[string, number, (db: Database) => Promise<unknown>]>([
     // The page, and the total by the index.
     ['a page of drills', 50 + 80, (db) => listDrills(db, 'Owner/Repo-7', { page: 1, limit: 50 })],
