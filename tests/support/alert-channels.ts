@@ -6,7 +6,7 @@ import { type Environment, readConfig } from '../../lib/config/read.ts';
 import { createTestClock } from './clock.ts';
 import type { ScriptedServer } from './scripted-server.ts';
 
-/** The secret of webhooks of tests, and the tokens that addresses of tests have in them. */
+/** The secret of test webhooks, and the tokens that test addresses contain. */
 export const WEBHOOK_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 export const SECRETS = [
   'SlackTokenOfTests0123456',
@@ -19,7 +19,7 @@ export const SECRETS = [
   WEBHOOK_SECRET,
 ];
 
-/** The addresses of a channel of each kind that posts, all at one server of tests. */
+/** An address for each kind of channel that posts, all leading to one test server. */
 export function addressesAt({ url }: Pick<ScriptedServer, 'url'>): Record<string, string> {
   const host = new URL(url).host;
   const [slack, discord, telegram, ntfy, gotify, apprise, webhook] = SECRETS;
@@ -37,11 +37,11 @@ export function addressesAt({ url }: Pick<ScriptedServer, 'url'>): Record<string
 interface OpenOptions {
   environment?: Environment;
   fetch?: typeof fetch;
-  /** Default: the clock of tests, which stands still. */
+  /** Default: a test clock, which stands still. */
   clock?: Clock;
 }
 
-/** The channel of an address of ALERT_CHANNELS. */
+/** Opens the channel of an address in ALERT_CHANNELS. */
 export async function openChannel(
   address: string,
   { environment = {}, fetch = globalThis.fetch, clock = createTestClock() }: OpenOptions = {},
@@ -53,7 +53,7 @@ export async function openChannel(
   return channel;
 }
 
-/** A `fetch` that reaches a server of tests under every name. */
+/** A `fetch` that reaches a test server under every name. */
 export function leadTo({ url }: Pick<ScriptedServer, 'url'>): typeof fetch {
   return (input, init) => {
     const { pathname, search } = new URL(String(input));
@@ -61,7 +61,7 @@ export function leadTo({ url }: Pick<ScriptedServer, 'url'>): typeof fetch {
   };
 }
 
-/** A message of an incident. */
+/** A message about an incident. */
 export function makeMessage(changes: Partial<AlertMessage> = {}): AlertMessage {
   return {
     id: 'incident-7-opened',

@@ -1,4 +1,4 @@
-// A process that raises alerts once, as a worker does, to be killed while it sends.
+// A process that raises alerts once, as a worker does, and is killed while it sends.
 
 import { raiseAlerts } from '../../lib/alerts/raise-alerts.ts';
 import { systemClock } from '../../lib/clock.ts';

@@ -8,14 +8,14 @@ import { useDatabase } from './hooks.ts';
 import { ago, alertDeps, HOUR_MS, listStored } from './incidents.ts';
 import { empty, insertResult, insertRun } from './records.ts';
 
-/** The row of a result that failed. */
+/** The row of a failed result. */
 export const failed = (fault: string | null, error_message = 'it broke') => ({
   ...{ status: 'failed', fault, error_message },
 });
-/** The row of a result that is good. */
+/** The row of a good result. */
 export const good = { status: 'completed' };
 
-/** A database that is empty before each test of the file, and what the rules find in it. */
+/** Gives the file a database that is empty before each test, and shows what the rules find in it. */
 export function useRules() {
   const database = useDatabase();
   const clock = createTestClock();
@@ -40,7 +40,7 @@ export function useRules() {
       ...row,
     });
 
-  /** Results of a repository, the last one now. */
+  /** Adds results of a repository, the last one dated now. */
   async function results(name: string, ...rows: Record<string, SqlValue>[]) {
     const id = await run(1);
     for (const [index, row] of rows.entries()) {

@@ -5,17 +5,17 @@ import { type Client, createClient } from './client.ts';
 import { createPostgres, type TestDatabase } from './databases.ts';
 import { callWorker } from './worker.ts';
 
-/** What a file of the archive holds that looks like a secret. */
+/** Text in a file of the archive that looks like a secret. */
 export const SECRET = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
 
-/** A file of the archive that a browser would run. */
+/** The content of a file of the archive that a browser would run. */
 export const SCRIPT = '<script>alert(1)</script>';
 
 /** The path of an archive's route. */
 export const at = (rest = '', repository = 'local/App') =>
   `/api/repos/${repository}/archive${rest}`;
 
-/** The archive routes, for the file that calls this: over a folder with an archive that the worker made of local/App. */
+/** Gives the file the archive routes, over a folder with an archive that the worker made of local/App. */
 export function useArchiveRoutes() {
   let database: TestDatabase;
   let folder: ArchiveFolder;
@@ -58,7 +58,7 @@ export function useArchiveRoutes() {
     get client() {
       return client;
     },
-    /** What main and the tag v1 are at. */
+    /** The commit of main and of the tag v1. */
     get commit() {
       return commit;
     },

@@ -19,14 +19,14 @@ export interface ArchiveFolder {
   scratch: string;
   /** A folder for repositories and other files of a test. */
   outside: string;
-  /** The records by repository. */
+  /** The database records by repository. */
   records: Map<string, { archive_key: string; archive_sha256: string }>;
   reader(options?: Partial<ArchiveReaderOptions>): ReturnType<typeof createArchiveReader>;
   repository(name: string): Promise<TestRepository>;
-  /** Creates `name` of all refs, or of the given revisions, and returns its bytes. */
+  /** Creates the bundle `name` of all refs, or of the given revisions, and returns its bytes. */
   bundle(name: string, from: TestRepository, ...revisions: string[]): Promise<Buffer>;
   write(name: string, bytes: Uint8Array | string): Promise<void>;
-  /** What is left in the scratch folder, but for archives that are kept unpacked. */
+  /** What is left in the scratch folder, except archives that are kept unpacked. */
   leftovers(): Promise<string[]>;
   /** The folders with archives that are kept unpacked. */
   unpacked(): Promise<string[]>;
@@ -84,7 +84,7 @@ export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** A tar of entries, of which those with text or bytes have it as content. */
+/** A tar of entries; those with text or bytes have it as content. */
 export async function makeTar(
   ...entries: [EntryHeader, (string | Uint8Array)?][]
 ): Promise<Buffer> {

@@ -2,21 +2,21 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The gateway's page on which a person allows access. */
+/** The page of the gateway on which a person allows access. */
 export interface Authorization {
   url: string;
-  /** What its visitors were sent with. */
+  /** The parameters with which its visitors arrived. */
   asked: URLSearchParams[];
-  /** Leads back without a code. */
+  /** Whether it sends visitors back without a code. */
   refuses: boolean;
-  /** Leaves the next visitor on the page. */
+  /** Keeps the next visitor on the page. */
   holds(): void;
-  /** Where the last visitor is led. */
+  /** The address to which the last visitor was sent. */
   answer(): string;
   close(): Promise<void>;
 }
 
-/** Starts it. */
+/** Starts the page. */
 export async function startAuthorization(): Promise<Authorization> {
   let isHeld = false;
   const server = createServer((request, response) => {

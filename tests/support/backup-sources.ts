@@ -18,7 +18,7 @@ import { createTestDeps, TEST_SECRET } from './deps.ts';
 import { empty } from './records.ts';
 import { createTestToolDeps } from './tools.ts';
 
-/** A data source of tools over a database that a test fills. */
+/** A data source for tools, over a database that a test fills. */
 export interface TestSource {
   source: BackupSource;
   database: TestDatabase;
@@ -26,7 +26,7 @@ export interface TestSource {
   close(): Promise<void>;
 }
 
-/** Straight from a real Postgres. */
+/** Reads directly from a real Postgres. */
 export async function openDatabaseSource(options?: TestDatabaseOptions): Promise<TestSource> {
   const database = await createPostgres(options);
   const clock = createTestClock();
@@ -41,7 +41,7 @@ export async function openDatabaseSource(options?: TestDatabaseOptions): Promise
   };
 }
 
-/** Through the service API as it ships, on a server that listens, over a real Postgres. */
+/** Reads through the service API as it ships, on a listening server, over a real Postgres. */
 export async function openRemoteSource(): Promise<TestSource> {
   const database = await createPostgres();
   const deps = createTestDeps({ db: database.db });

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { TEST_TOKEN } from './mcp.ts';
 
 /**
- * Passes requests on with the bearer token of tests, for a client that cannot send one. Everything else,
- * the Host header too, stays as it is.
+ * Passes requests on with the bearer token of tests, for a client that cannot send one. Leaves everything else
+ * unchanged, including the Host header.
  */
 export async function startBearerProxy(target: string) {
   const { hostname, port } = new URL(target);

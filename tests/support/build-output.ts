@@ -23,10 +23,10 @@ const sources = readFileSync(join(project, '.vercelignore'), 'utf8')
   .map((line) => line.slice('!/'.length))
   .filter((name) => existsSync(join(project, name)));
 
-/** A copy of the project that was built, in its own folder. */
+/** A copy of the project that was built in its own folder. */
 export interface BuiltProject {
   folder: string;
-  /** The folder in it of the Build Output API. */
+  /** Its folder in the Build Output API format. */
   output: string;
   /** The output of the build. */
   log: string;
@@ -34,8 +34,8 @@ export interface BuiltProject {
 }
 
 /**
- * Builds a copy of the project: by `vercel build`, which reads vercel.json as a deployment from git does,
- * or by `npm run build` alone. Nothing is installed or fetched.
+ * Builds a copy of the project: with `vercel build`, which reads vercel.json as a deployment from git does, or with
+ * `npm run build` alone. Nothing is installed or fetched.
  */
 export async function buildProject(by: 'vercel' | 'npm'): Promise<BuiltProject> {
   const folder = await mkdtemp(join(tmpdir(), 'build-'));

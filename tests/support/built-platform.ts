@@ -14,23 +14,23 @@ import { createInterface } from 'node:readline';
 
 const launcher = resolve(import.meta.dirname, 'function-process.ts');
 
-/** A rule of `config.json`; those that begin a phase have no `src`. */
+/** A rule of `config.json`. Rules that begin a phase have no `src`. */
 interface BuiltRoute {
   src?: string;
   caseSensitive?: boolean;
   dest?: string;
   methods?: string[];
-  /** Headers whose whole value matches an expression. */
+  /** Headers whose whole value must match an expression. */
   has?: { type: 'header'; key: string; value: string }[];
   headers?: Record<string, string>;
   status?: number;
-  /** Adds its headers, and lets another route answer. */
+  /** Whether to add its headers and let another route answer. */
   continue?: boolean;
 }
 
-/** A stand-in of the platform that runs what `npm run build` wrote. */
+/** A stand-in for the platform that runs what `npm run build` wrote. */
 export interface BuiltPlatform {
-  /** Where it answers, without a slash at the end. */
+  /** Its address, without a slash at the end. */
   url: string;
   /** What the functions wrote to stderr. */
   errors(): string;
@@ -38,8 +38,8 @@ export interface BuiltPlatform {
 }
 
 /**
- * Serves a folder of the Build Output API: each function is a process of its own in its own folder, and
- * `config.json` says which one answers a path. `environment` is given the platform's address.
+ * Serves a folder in the Build Output API format: each function is a process of its own in its own folder, and
+ * `config.json` says which one answers a path. `environment` receives the platform's address.
  */
 export async function startBuiltPlatform(
   folder: string,
@@ -61,7 +61,7 @@ export async function startBuiltPlatform(
     if (status !== undefined) return response.writeHead(status, added).end();
     if (!functions.has(dest)) return serveFile(join(folder, 'static', dest), added, response);
     const { method, url: path } = request;
-    const options = { port: portOf(request), method, path, headers: tellAddress(request) };
+    const options = { port: portOf(request), method, path, headers: addClientAddress(request) };
     const passed = sendRequest({ host: '127.0.0.1', ...options }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
@@ -73,7 +73,7 @@ export async function startBuiltPlatform(
   });
   server.on('upgrade', (request, socket, head) => {
     const passed = connect(portOf(request), '127.0.0.1', () => {
-      const lines = Object.entries(tellAddress(request)).map(
+      const lines = Object.entries(addClientAddress(request)).map(
         ([name, value]) => `${name}: ${value}`,
       );
       passed.write([`GET ${request.url} HTTP/1.1`, ...lines, '', ''].join('\r\n'));
@@ -135,7 +135,7 @@ export async function startBuiltPlatform(
   };
 }
 
-/** What the routes say about a request, taken in their order. */
+/** Applies the routes to a request, in order. */
 function findRoute(routes: readonly BuiltRoute[], { url = '/', method, headers }: IncomingMessage) {
   const { pathname } = new URL(url, 'http://localhost');
   const added: Record<string, string> = {};
@@ -172,8 +172,8 @@ function serveFile(path: string, headers: Record<string, string>, response: Serv
   response.writeHead(200, { 'Content-Type': type, ...headers }).end(readFileSync(path));
 }
 
-/** The headers of a request as the platform hands them over: it tells the client's address itself. */
-function tellAddress({ headers, socket }: IncomingMessage): OutgoingHttpHeaders {
+/** The headers of a request as the platform passes them on, with the client's address. */
+function addClientAddress({ headers, socket }: IncomingMessage): OutgoingHttpHeaders {
   const { remoteAddress } = socket;
   return { ...headers, 'x-real-ip': remoteAddress, 'x-forwarded-for': remoteAddress };
 }

@@ -26,16 +26,18 @@ type Refs = Record<string, string>;
 
 /** An archive with versions, written with git's plumbing alone. */
 export interface TestChain {
-  /** Archives what the repository has now, in an increment unless it is the first. Returns the refs, with HEAD. */
+  /**
+   * Archives what the repository has now, in an increment unless it is the first version. Returns the refs, with HEAD.
+   */
   version(): Promise<Refs>;
   /** Writes a new full bundle of everything that a version needs, without touching the one in place. */
   pack(): Promise<{ bytes: Buffer; note: Note }>;
   /** Replaces the full bundle and all increments by a new full bundle. */
   compact(): Promise<void>;
-  /** The note as it is now. */
+  /** The current note. */
   note: Note;
   writeNote(note?: object): Promise<void>;
-  /** Goes on with a copy of the archive and of its repository. */
+  /** Continues with a copy of the archive and of its repository. */
   continueIn(root: string, from: TestRepository): TestChain;
 }
 
@@ -47,7 +49,7 @@ interface Note {
   versions: VersionEntry[];
 }
 
-/** What a chain knows of its archive. */
+/** What a chain knows about its archive. */
 interface ChainState {
   kept: Map<string, string>;
   known: Set<string>;
@@ -60,7 +62,7 @@ const nothingYet = (): ChainState => ({
   note: { version: 2, archive_sha256: '', increments: [], versions: [] },
 });
 
-/** Begins the archive `name` of a repository in the folder `root`. The first version is of 1 March 2026, at noon. */
+/** Begins the archive `name` of a repository in the folder `root`. The first version is dated 1 March 2026, noon. */
 export function createChain(
   root: string,
   name: string,
@@ -70,7 +72,7 @@ export function createChain(
   const { kept, known } = state;
   let { note, before } = state;
 
-  /** A bundle of these refs, with only what the known objects lack. */
+  /** A bundle of these refs, with only the objects that the known ones lack. */
   async function bundle(refs: Refs, headBranch: string | null, without: ReadonlySet<string>) {
     const names = Object.keys(refs).filter((ref) => ref !== 'HEAD' && ref !== headBranch);
     const ordered = [...names.sort(), ...[headBranch ?? [], 'HEAD'].flat()];

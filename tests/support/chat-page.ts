@@ -12,12 +12,12 @@ export const report = {
   content_markdown: '# All is well\n\n- one\n- two',
 };
 
-/** The call of the tool that sends it. */
+/** A call of the tool that sends it. */
 export const mailCall = { id: 'call_mail', name: 'send_report_email', args: report };
 
 /**
- * The chat in a browser, for each test of the group that calls this: an open page without conversations, on the
- * server of `npm start`. Only the model and the mail service are stand-ins.
+ * Gives each test of the calling group the chat in a browser: an open page without conversations, on the server of `npm
+ * start`. Only the model and the mail service are stand-ins.
  */
 export function useChatPage() {
   let gateway: Gateway;
@@ -39,7 +39,7 @@ export function useChatPage() {
   const question = () => site.page.getByRole('textbox', { name: 'Question' });
   const turn = (name: string) => site.page.getByRole('article', { name });
   const dialog = () => site.page.getByRole('dialog');
-  /** Asks by Enter, with a model that answers in these steps. */
+  /** Asks by pressing Enter; the model answers in these steps. */
   async function ask(words: string, ...steps: ScriptedStep[]) {
     scriptChat(gateway, ...steps);
     await question().fill(words);

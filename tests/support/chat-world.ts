@@ -5,7 +5,7 @@ import { type Gateway, startGateway } from './gateway.ts';
 import { type WatchedDatabase, watch } from './live.ts';
 import { empty } from './records.ts';
 
-/** What a test of the chat works with; made again for each test but for the database. */
+/** The environment of a chat test. All but the database is new for each test. */
 export interface ChatWorld {
   /** A Postgres of the test file, emptied before each test. */
   database: TestDatabase;

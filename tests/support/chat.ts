@@ -9,23 +9,23 @@ import type { Gateway } from './gateway.ts';
 import { ADA, observatoryEnvironment, signToken } from './observatory-client.ts';
 import { sql } from './records.ts';
 
-/** A call of a tool as the scripted model makes it. */
+/** A call of a tool by the scripted model. */
 export interface ScriptedCall {
-  /** Left out: the model sends none. */
+  /** Default: the model sends none. */
   id?: string;
   name: string;
   args?: unknown;
 }
 
-/** What the scripted model says to one request, in this order. */
+/** What the scripted model answers to one request, in this order. */
 export interface ScriptedStep {
   text?: string[];
   calls?: ScriptedCall[];
-  /** Waited for before the end. */
+  /** Awaited before the end. */
   gate?: Promise<unknown>;
-  /** Instead of an orderly end: the connection closes, is reset, or stays open without a word. */
+  /** Replaces an orderly end: the connection closes, is reset, or stays open in silence. */
   instead?: 'close' | 'reset' | 'hang';
-  /** An event with an error, before the end. */
+  /** Sends an event with an error before the end. */
   error?: { code?: number; message: string };
 }
 
@@ -39,7 +39,7 @@ export function scriptChat(gateway: Gateway, ...steps: ScriptedStep[]): void {
   });
 }
 
-/** Says one step as the gateway streams it. */
+/** Sends one step as the gateway streams it. */
 export async function say(step: ScriptedStep, response: ServerResponse): Promise<void> {
   const write = (value: unknown) => response.write(`data: ${JSON.stringify(value)}\n\n`);
   const delta = (fields: object, finish: string | null = null) =>
@@ -62,14 +62,14 @@ export async function say(step: ScriptedStep, response: ServerResponse): Promise
   response.end('data: [DONE]\n\n');
 }
 
-/** Two keys of the server's and a default model, at a stand-in gateway. */
+/** Configures two server keys and a default model, at a stand-in gateway. */
 export const chatEnvironment = (gateway: Gateway) => ({
   GATEWAY_BASE_URL: gateway.url,
   GATEWAY_API_KEYS: 'server-key-number-1,server-key-number-2',
   GATEWAY_MODEL: 'acme/chat-paid',
 });
 
-/** A message as it is stored. */
+/** A stored message. */
 export interface StoredMessage {
   role: string;
   content: string;
@@ -105,7 +105,7 @@ export interface ChatServer extends Pick<RunningServer, 'url' | 'port'> {
   close(): Promise<void>;
 }
 
-/** The observatory on a listening server, as it ships, with a clock that stands still. */
+/** Starts the observatory as it ships on a listening server, with a clock that stands still. */
 export async function startChatServer(options: TestDepsOptions = {}): Promise<ChatServer> {
   const environment = { ...observatoryEnvironment, ...options.environment };
   const deps = createTestDeps({ ...options, environment });
@@ -148,7 +148,7 @@ export async function startChatServer(options: TestDepsOptions = {}): Promise<Ch
 
 export interface EventReader {
   response: Response;
-  /** What came so far. */
+  /** The events so far. */
   events: ChatEvent[];
   /** Resolves with the first event of a type. */
   until<Type extends ChatEvent['type']>(type: Type): Promise<Extract<ChatEvent, { type: Type }>>;
@@ -158,7 +158,7 @@ export interface EventReader {
   leave(): Promise<void>;
 }
 
-/** Asks by POST /chat/stream. Throws for a frame that is anything but `data: <json>` and a blank line. */
+/** Asks with POST /chat/stream. Throws for a frame that is not `data: <json>` and a blank line. */
 export async function askStream(
   server: Pick<ChatServer, 'post'>,
   question: object,
@@ -218,7 +218,7 @@ export function waitFor<Value>(
   );
 }
 
-/** Moves the clock on, one look of a waiting stream at a time, until a promise has settled. */
+/** Advances the clock, one poll of a waiting stream at a time, until a promise has settled. */
 export async function advanceUntilSettled<Value>(
   deps: TestDeps,
   work: Promise<Value>,

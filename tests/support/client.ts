@@ -11,7 +11,7 @@ export interface Answer {
   headers: Headers;
   text: string;
   bytes: Uint8Array;
-  /** The parsed body of a JSON answer, else null. */
+  /** The parsed body of a JSON answer; null otherwise. */
   body: unknown;
 }
 
@@ -19,7 +19,7 @@ export interface Client {
   deps: TestDeps;
   /** Sends the internal secret unless `headers` are given. */
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  /** A `json` is sent as the body. */
+  /** Sends `json`, if given, as the body. */
   send(
     method: string,
     path: string,
@@ -30,13 +30,13 @@ export interface Client {
 }
 
 export interface ClientOptions extends TestDepsOptions {
-  /** Makes the archives that it serves. Default: null, there are none. */
+  /** Makes the archives to serve. Default: null, none. */
   archives?: ((deps: TestDeps) => ServedArchives) | null;
 }
 
 /**
- * Calls the service API as it ships. Every JSON answer is validated against the schema of its route, or that
- * of an error's body, so a test that asks for anything checks fields, types and order.
+ * Calls the service API as it ships. Every JSON answer is validated against the schema of its route or of an error
+ * body, so every request of a test checks fields, types and order.
  */
 export function createClient({ archives = null, ...options }: ClientOptions = {}): Client {
   const deps = createTestDeps(options);

@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts';
 
 /** A clock that stands still until a test moves it. */
 export interface TestClock extends Clock {
-  /** Moves time forward and wakes the sleepers whose time has come, in their order. */
+  /** Moves time forward and wakes the sleepers that are due, in order. */
   advance(ms: number): void;
   /** The number of current sleepers. */
   sleepers(): number;

@@ -2,20 +2,20 @@ import { once } from 'node:events';
 import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A line to a bucket that cuts each download of an object after some bytes. */
+/** A connection to a bucket that cuts each download of an object after some bytes. */
 export interface CutLine {
   /** The bytes after which a body is cut; null for none. */
   cutAfter: number | null;
   /** Called when a body is cut. */
   onCut(): void;
-  /** Downloads of objects: the path, from which byte on, and how many bytes came. */
+  /** Downloads of objects: the path, the first byte, and how many bytes arrived. */
   downloads: { key: string; from: number; bytes: number }[];
-  /** The address of the store over this line. */
+  /** The address of the store through this connection. */
   address: string;
   close(): Promise<void>;
 }
 
-/** Starts a line to the bucket of an address, which cuts nothing yet. */
+/** Starts a connection to the bucket of an address. It cuts nothing yet. */
 export async function startCutLine(address: string): Promise<CutLine> {
   const target = new URL(new URL(address).searchParams.get('endpoint') ?? '');
   const server = createServer((request, response) => {

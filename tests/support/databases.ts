@@ -16,14 +16,14 @@ import { neonUrl, startNeonEndpoint } from './neon-http.ts';
 /** A separate database for a test file. */
 export interface TestDatabase {
   readonly db: Database;
-  /** Where `connect` reaches the same data with plain SQL. */
+  /** A URL with which `connect` reaches the same data in plain SQL. */
   readonly url: string;
   /** Closes the handle and removes the database. */
   close(): Promise<void>;
 }
 
 export interface TestDatabaseOptions {
-  /** Start with our tables (the default) or with nothing in it. */
+  /** Whether to start with our tables (the default) or with nothing. */
   migrated?: boolean;
 }
 
@@ -44,7 +44,7 @@ export async function createPostgres(options: TestDatabaseOptions = {}): Promise
   };
 }
 
-/** A fresh database on the shared Postgres, over the Neon HTTP driver and a stand-in of its endpoint. */
+/** A fresh database on the shared Postgres, over the Neon HTTP driver and a stand-in for its endpoint. */
 export async function createNeon(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const { url, drop } = await createDatabase(options);
   const endpoint = await startNeonEndpoint(url);

@@ -29,14 +29,14 @@ export interface TestDeps<Config = LocalConfig> extends Deps<Config> {
 }
 
 export interface TestDepsOptions {
-  /** Variables over the defaults of tests: INTERNAL_SECRET is set, nothing else. */
+  /** Variables that override the test defaults: only INTERNAL_SECRET is set. */
   environment?: Environment;
-  /** Default: a database that is not there. */
+  /** Default: a database that is unreachable. */
   db?: Database;
   clock?: TestClock;
 }
 
-/** The dependencies of a surface as they ship, with a clock that stands still and a log that is kept. */
+/** The dependencies of a surface as they ship, with a clock that stands still and a log that is recorded. */
 export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
   const clock = options.clock ?? createTestClock();
   const logged: LogRecord[] = [];

@@ -14,13 +14,13 @@ export const deploymentSecrets = {
 
 export interface Examination {
   report: Report;
-  /** One check. Throws when it was not made. */
+  /** A check by name. Throws if it was not made. */
   of(name: string): Check;
-  /** Features by how they work, as `surface: feature`. */
+  /** The features with this status, as `surface: feature`. */
   features(status: Report['features'][number]['status']): string[];
 }
 
-/** Runs the doctor with the variables of a deployment, or of a folder with a `.env`. */
+/** Runs the doctor with the variables of a deployment, or in a folder with a `.env`. */
 export async function examineWith(
   environment: Environment,
   {

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** The text of a document, by its path from the root of the project. */
+/** The text of a document, by its path from the project root. */
 export const readDocument = (path: string) => readFileSync(join(project, path), 'utf8');
 
 /** Every page of docs/. */
@@ -30,7 +30,7 @@ export function codeBlocks(text: string, language: string): string[] {
   return [...blocks].filter(([, tag]) => tag === language).map(([, , block = '']) => block);
 }
 
-/** The commands that a reader can run as they are: a block that needs an account is marked as text. */
+/** The commands that a reader can run unchanged. Blocks that need an account are marked as text. */
 export function commandsOf(document: string): string[] {
   return codeBlocks(readDocument(document), 'sh').flatMap((block) => block.trim().split('\n'));
 }

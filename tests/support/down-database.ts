@@ -10,10 +10,10 @@ export async function openDownDatabase(): Promise<Database> {
   return openDatabase({ url, fetch, log: silentLog });
 }
 
-/** What a response must not reveal about the database above. */
+/** What a response must not reveal about that database. */
 export const downDatabaseWords = /ECONN|127\.0\.0\.1|hunter2|nobody|nothing/;
 
-/** A port that was free a moment ago: nothing listens there. */
+/** A port that was free a moment ago, so nothing listens on it. */
 export async function findClosedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -10,12 +10,12 @@ const triggers = [
   'refuse_restore_drill_truncation',
 ];
 
-/** Empties the ledger of drills, as only who may change its triggers can. */
+/** Empties the ledger of drills, which only those who may change its triggers can do. */
 export async function emptyLedger(db: Database): Promise<void> {
   await tamper(db, 'TRUNCATE restore_drills RESTART IDENTITY');
 }
 
-/** Empties the ledger, and all of earlier runs and drills, before each test of a file. */
+/** Removes the ledger and everything from earlier runs and drills before each test of a file. */
 export function useEmptyLedger(database: TestDatabase): void {
   beforeEach(async () => {
     await emptyLedger(database.db);
@@ -27,7 +27,7 @@ export function useEmptyLedger(database: TestDatabase): void {
   });
 }
 
-/** Changes the ledger behind the back of its triggers. */
+/** Changes the ledger despite its triggers. */
 export async function tamper(db: Database, statement: string): Promise<void> {
   await sql(
     db,
@@ -39,7 +39,7 @@ export async function tamper(db: Database, statement: string): Promise<void> {
   );
 }
 
-/** A drill that was proven, unless told otherwise. */
+/** A drill, proven by default. */
 export function someDrill(more: Partial<NewDrill> = {}): NewDrill {
   return {
     ...{ repository: 'ada/app', version: 3, storage: 'folder' },

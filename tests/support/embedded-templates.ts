@@ -8,12 +8,12 @@ import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { createLog } from '../../lib/log.ts';
 
-/** What tests copy: an embedded database that has nothing in it yet, and one with our tables. */
+/** Which embedded database tests copy: one without content, or one with our tables. */
 export type Template = 'empty' | 'migrated';
 
 /**
- * The path of a folder with an embedded database for each template: making one takes several seconds. It is
- * kept from one run of the tests to the next.
+ * Returns the path of a folder with an embedded database for each template. Making one takes several seconds, so the
+ * folder is kept between test runs.
  */
 export async function makeEmbeddedTemplates(): Promise<string> {
   const path = join(tmpdir(), `observatory-templates-${await hashOfContent()}`);
@@ -30,14 +30,14 @@ export async function makeEmbeddedTemplates(): Promise<string> {
   try {
     await rename(making, path);
   } catch (error) {
-    // Another run was quicker.
+    // Another test run was faster.
     if (!existsSync(path)) throw error;
   }
   await rm(making, { recursive: true, force: true });
   return path;
 }
 
-/** Puts a copy of one of the templates into a data directory that has no database yet. */
+/** Copies a template into a data directory that has no database yet. */
 export function copyTemplate(templates: string, dataDir: string, template: Template): void {
   const place = join(dataDir, 'postgres');
   // The asynchronous form takes several times as long for so many small files.
@@ -46,7 +46,7 @@ export function copyTemplate(templates: string, dataDir: string, template: Templ
   }
 }
 
-/** Of what the template is made of. */
+/** A hash of what the template is made from. */
 async function hashOfContent(): Promise<string> {
   const hash = createHash('sha256');
   for (const folder of ['drizzle', 'drizzle/functions', 'lib/database/embedded']) {

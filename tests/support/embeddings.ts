@@ -14,8 +14,8 @@ import { createPostgres, silentLog, type TestDatabase } from './databases.ts';
 import { sql } from './records.ts';
 
 /**
- * A real Postgres with a stand-in for pgvector's type, which its packages do not have: vectors are kept
- * as texts, so all but comparing them is as it ships, over many connections.
+ * A real Postgres with a stand-in for pgvector's type, which the packaged Postgres lacks: vectors are stored as texts.
+ * Everything but comparing them works as it ships, over many connections.
  */
 export async function createPostgresWithVectors(): Promise<TestDatabase> {
   const database = await createPostgres();
@@ -24,7 +24,7 @@ export async function createPostgresWithVectors(): Promise<TestDatabase> {
   return database;
 }
 
-/** process-batch as it ships but for its embedder and clock. */
+/** process-batch as it ships, except for its embedder and clock. */
 export function createBatches(
   db: Database,
   { embedder = hashingEmbedder, clock = createTestClock(), ...rest }: BatchOptions = {},
@@ -39,7 +39,7 @@ export function createBatches(
   };
   return {
     clock,
-    /** Everything that is left, unless told otherwise. */
+    /** Processes everything that is left, unless `request` says otherwise. */
     process: (request: Partial<BatchRequest> = {}): Promise<BatchReport> =>
       processBatches(deps, {
         generationId: 1,
@@ -61,7 +61,7 @@ export async function startBuiltIn(db: Database): Promise<number> {
   return (await startGeneration(db, hashingModel)).jobs;
 }
 
-/** An embedder that is asked for each text once it may go on; it notes what it was asked. */
+/** An embedder that records each text, and embeds it once the gate is open. */
 export function createGatedEmbedder(): Embedder & { asked: string[]; open(): void } {
   const gate = Promise.withResolvers<void>();
   const asked: string[] = [];

@@ -5,24 +5,32 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export const faults = ['refuses', 'hangs', 'resets', 'garbage', 'page', 'slow'] as const;
 
 /**
- * `refuses`: nothing listens, and what was open is cut. `hangs`: connections open and nothing is answered.
- * `resets`: the answer is cut in its middle. `garbage`: the answer is bytes of no protocol. `page`: it is
- * a web page with status 200, as from a wrong proxy. `slow`: each piece of an answer comes later.
+ * How the service fails:
+ *
+ * - `refuses`: nothing listens, and open connections are cut.
+ * - `hangs`: connections open, but nothing is answered.
+ * - `resets`: the answer is cut in the middle.
+ * - `garbage`: the answer consists of bytes of no protocol.
+ * - `page`: the answer is a web page with status 200, as from a wrong proxy.
+ * - `slow`: each piece of an answer is delayed.
  */
 export type Fault = (typeof faults)[number];
 
 /** A TCP proxy in front of a real service that simulates network faults. */
 export interface FaultProxy {
-  /** `127.0.0.1:<port>`, in place of the part's own. */
+  /** `127.0.0.1:<port>`, to be used in place of the service's own. */
   readonly host: string;
   readonly port: number;
-  /** Connections that were made so far. */
+  /** How many connections were accepted so far. */
   accepted(): number;
-  /** Connections that are open now. */
+  /** How many connections are open now. */
   open(): number;
   /** Sets the fault. Resolves when it is in effect. */
   break(fault: Fault): Promise<void>;
-  /** Lets everything pass again. What hung is cut: a network that lost its state does not find it again. */
+  /**
+   * Lets everything pass again. Hanging connections are cut, because a network that lost its state does not recover
+   * them.
+   */
   repair(): Promise<void>;
   close(): Promise<void>;
 }
@@ -30,7 +38,7 @@ export interface FaultProxy {
 /** The delay of each piece of a response from a slow service. */
 const SLOW_MS = 300;
 
-/** No HTTP, and in Postgres's protocol a message of no kind, after which follows nonsense. */
+/** Not HTTP, and in Postgres's protocol a message of an unknown type, followed by nonsense. */
 const garbage = Buffer.from([
   ...[0x83, 0, 0, 0, 8],
   ...Array.from({ length: 512 }, (_, index) => (index * 197 + 131) % 256),
@@ -72,7 +80,7 @@ export async function startFaultProxy(host: string, port: number): Promise<Fault
       pairs.delete(pair);
     };
     client.setNoDelay(true).on('error', end).once('close', end);
-    // Of a part that hangs nobody hears that it has closed a connection either.
+    // Nobody learns that a hanging service has closed a connection.
     const endUnlessItHangs = () => {
       if (fault === 'hangs') pair.isHeld = true;
       else end();
@@ -80,7 +88,7 @@ export async function startFaultProxy(host: string, port: number): Promise<Fault
     upstream.setNoDelay(true).on('error', endUnlessItHangs).once('close', endUnlessItHangs);
     client.on('data', (chunk) => {
       if (fault === 'hangs') pair.isHeld = true;
-      // What one piece of a connection was lost of cannot go on.
+      // A connection that has lost a piece cannot continue.
       if (pair.isHeld) return;
       if (fault === 'garbage') client.write(garbage);
       else if (fault === 'page') client.end(page);

@@ -10,13 +10,13 @@ import { ADA, createObservatoryClient, observatoryEnvironment } from './observat
 import { QUICK_COST } from './passwords.ts';
 import { sql } from './records.ts';
 
-/** Who is in table `users` of a filled database. */
+/** The user in the table `users` of a filled database. */
 export const GRACE = { username: 'grace', password: 'the password of grace' };
 export const ADAS_GATEWAY_KEY = 'sk-or-v1-a-key-of-tests-0123456789';
 
 /**
- * Puts rows into every table, with values that a copy may spoil: whole numbers beyond what JavaScript
- * counts, microseconds, infinity, quotes, other scripts, NULL, holes in ids and ids of rows that are gone.
+ * Fills every table with values that a copy may spoil: whole numbers that JavaScript cannot represent, microseconds,
+ * infinity, quotes, other scripts, NULL, gaps in ids, and ids of rows that no longer exist.
  */
 export async function fillDatabase(db: Database): Promise<void> {
   await sql(
@@ -195,7 +195,7 @@ async function fillObservatory(db: Database): Promise<void> {
   await createObservatoryClient({ db }).post('/reports', { report_type: 'latest_backup' });
 }
 
-/** What people are shown of a database over HTTP. */
+/** What people see of a database over HTTP. */
 export async function readAnswers(db: Database): Promise<Record<string, unknown>> {
   const service = createClient({ db });
   const observatory = createObservatoryClient({ db });

@@ -8,7 +8,7 @@ import { descendantsOf, ended } from './processes.ts';
 import { type RunningScript, startScript } from './script.ts';
 import { rowsOf } from './worker.ts';
 
-/** Kills a worker, and resolves when its processes of git are gone too. */
+/** Kills a worker, and resolves when its git processes have ended as well. */
 export async function killWorker({ child, finished }: RunningScript): Promise<void> {
   const below = await descendantsOf(child.pid ?? 0);
   child.kill('SIGKILL');
@@ -16,32 +16,32 @@ export async function killWorker({ child, finished }: RunningScript): Promise<vo
   await ended(below.map(({ pid }) => pid));
 }
 
-/** Machines with the same database and archive folder, and a DATA_DIR each. */
+/** Machines with the same database and archive folder, each with its own DATA_DIR. */
 export interface Fleet {
   /** Starts `worker run --join` on a machine, one repository at a time. */
   start(machine: string, args?: string[], env?: Record<string, string>): RunningScript;
-  /** Holds every request for a repository; `came` resolves with the first. */
+  /** Holds every request for a repository. `came` resolves with the first one. */
   hold(repository: string): { came: Promise<void>; release(): void };
-  /** As if three minutes had passed in the database since the member last gave a sign of life. */
+  /** Makes the member's last sign of life three minutes old in the database. */
   loseLease(which: 'starter' | 'joiner'): Promise<void>;
-  /** Results of all runs: how often each repository has which. */
+  /** The results of all runs: how often each repository has which result. */
   results(): Promise<Record<string, unknown>[]>;
   runs(): Promise<Record<string, unknown>[]>;
-  /** Two machines, each in the middle of a repository until `release`. */
+  /** Starts two machines, each in the middle of a repository until `release`. */
   startTwo(
     env?: Record<string, string>,
   ): Promise<{ first: RunningScript; second: RunningScript; release(): void }>;
-  /** How many rows of shared runs there are. */
+  /** How many rows of shared runs are left. */
   left(): Promise<Record<string, unknown>[]>;
 }
 
 /** The repositories of `useFleet`. */
 const names = ['team/a', 'team/b', 'team/c', 'team/d'];
-/** What `results` has when each of them was backed up once. */
+/** What `results` returns when each of them was backed up once. */
 export const eachOnce = names.map((repository) => ({
   ...{ repository, status: 'completed', results: 1 },
 }));
-/** What `runs` has of a run that did so. */
+/** What `runs` returns for a run that backed up each of them once. */
 export const completedRun = {
   ...{ status: 'completed', error_message: '', total_repos: 4, successful: 4, failed: 0 },
   ...{ exclusive_key: null, progress: null },
@@ -84,7 +84,7 @@ export function openFleet(database: TestDatabase, bench: HostedWorker): Fleet {
         const { signal } = c.req.raw;
         came.resolve();
         await released.promise;
-        // Its worker may have been killed meanwhile.
+        // The worker may have been killed meanwhile.
         return signal.aborted ? c.body(null, 408) : bench.http.serve(c);
       });
       return { came: came.promise, release: released.resolve };

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 
 const execute = promisify(execFile);
 
-/** The path of a folder that each test finds empty. */
+/** The path of a folder that is empty at the start of each test. */
 export function useTemporaryFolder(): string {
   const path = newPath();
   beforeEach(() => make(path));
@@ -24,7 +24,7 @@ export function useSharedFolder(): string {
   return path;
 }
 
-/** A separate folder, and how to remove it, for what is not closed by a hook. */
+/** A separate folder, and a function to remove it, for what is not closed by a hook. */
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = newPath();
   await make(path);
@@ -32,8 +32,8 @@ export async function temporaryFolder(): Promise<{ path: string; remove(): Promi
 }
 
 /**
- * Copies what is in a folder, which may exist, with exact times: Node's `cp` rounds them, and a note of an archive
- * names the millisecond.
+ * Copies the content of a folder into one that may exist, with exact times: Node's `cp` rounds them, and an archive's
+ * note records milliseconds.
  */
 export async function copyFolder(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });

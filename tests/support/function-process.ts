@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 
-// One built function in its own process, as the platform's launcher runs it: a module whose default
-// export answers web requests, or is a server that does not listen. Says its port on stdout.
+// Runs one built function in its own process, as the platform's launcher does: a module whose default export answers
+// web requests, or is a server that does not listen. Prints its port on stdout.
 
 const [handler = ''] = process.argv.slice(2);
 const { default: exported } = await import(resolve(handler));

@@ -10,7 +10,7 @@ export interface GatewayModel {
   context_length?: number;
   pricing?: Record<string, unknown>;
   architecture?: { input_modalities?: string[]; output_modalities?: string[] };
-  /** What /embeddings makes; listed only when `hidesDimensions` is false. */
+  /** The dimensions of what /embeddings returns. Listed only when `hidesDimensions` is false. */
   dimensions?: number;
 }
 
@@ -18,7 +18,7 @@ export interface GatewayModel {
 export interface ScriptedAnswer {
   status?: number;
   headers?: Record<string, string>;
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a text unchanged. */
   body?: unknown;
   /** `hang` never answers, `reset` cuts the connection. */
   instead?: 'hang' | 'reset';
@@ -28,24 +28,24 @@ export interface ScriptedAnswer {
 export interface GatewayRequest {
   method: string;
   path: string;
-  /** The bearer token, null when there was none. */
+  /** The bearer token; null when there was none. */
   key: string | null;
-  /** The parsed JSON body, null for a request without one. */
+  /** The parsed JSON body; null for a request without one. */
   body: Record<string, unknown> | null;
 }
 
-/** A stand-in model gateway over HTTP: the paths that the service uses, with failures by script. */
+/** A stand-in model gateway over HTTP, with the paths that the service uses and scripted failures. */
 export interface Gateway {
   /** GATEWAY_BASE_URL. */
   url: string;
   requests: GatewayRequest[];
   models: GatewayModel[];
   embeddingModels: GatewayModel[];
-  /** Does a model list leave out the dimensions? */
+  /** Whether model lists leave out the dimensions. */
   hidesDimensions: boolean;
   /** The key that /auth/keys returns for any code. */
   issuedKey: string;
-  /** Answers of the next calls of a path, in their order, whatever the key: `/embeddings`. */
+  /** Answers to the next calls of a path such as `/embeddings`, in order, whatever the key. */
   next: Map<string, ScriptedAnswer[]>;
   /** The status with which every call with a key is rejected. */
   refusedKeys: Map<string, number>;

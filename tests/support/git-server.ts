@@ -6,21 +6,21 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 
-/** A git host on loopback that serves repositories of this machine over git's HTTP protocol. */
+/** A git host on loopback that serves local repositories over git's HTTP protocol. */
 export interface GitServer {
-  /** `<url>/<owner>/<repo>.git` serves the folder that `serve` gave it. */
+  /** `<url>/<owner>/<repo>.git` serves the folder given to `serve`. */
   url: string;
   serve(path: string, folder: string): void;
-  /** From now on answers every request with git's own error packet. */
+  /** From now on, answers every request with git's own error packet. */
   refuse(text: string): void;
-  /** Holds the next request for objects; resolves when it came. */
+  /** Holds the next request for objects. `came` resolves when it arrives. */
   holdFetch(): { came: Promise<void>; release(): void };
-  /** How many requests came for each path. */
+  /** How many requests arrived for each path. */
   requests: Map<string, number>;
   close(): Promise<void>;
 }
 
-/** Starts a git host that answers each request `delayMs` later, as one far away does. */
+/** Starts a git host that answers each request `delayMs` later, like a distant one. */
 export async function startGitServer({ delayMs = 0 } = {}): Promise<GitServer> {
   const folders = new Map<string, string>();
   const requests = new Map<string, number>();
@@ -62,7 +62,7 @@ export async function startGitServer({ delayMs = 0 } = {}): Promise<GitServer> {
     if (advertises && protocol === '')
       response.write(`${packet('# service=git-upload-pack\n')}0000`);
     child.stdout.pipe(response);
-    // git hangs up when it has what it asked for; the rest of the request is of no use then.
+    // git hangs up once it has what it asked for, and the rest of the request is of no use then.
     child.stdin.on('error', () => child.stdin.destroy()).end(body);
   }
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** What git would otherwise take from the machine: a person's name, settings, the time. */
+/** Overrides what git would take from the machine: a person's name, settings, the time. */
 const env = {
   PATH: process.env.PATH,
   HOME: '/nonexistent',
@@ -67,10 +67,10 @@ function openRepository(path: string): TestRepository {
   };
 }
 
-/** What `git init` makes, without its examples of hooks: starting git takes longer than writing two files. */
+/** Makes what `git init` does, without the example hooks: starting git takes longer than writing two files. */
 async function initialize(path: string): Promise<void> {
   const folder = join(path, '.git');
-  // One that a test has made in another format stays.
+  // A repository that a test has made in another format stays.
   if (!existsSync(folder)) await writeRepository(folder, false, 'main');
 }
 
@@ -87,14 +87,14 @@ async function writeRepository(folder: string, isBare: boolean, branch: string):
 
 const configOf = (isBare: boolean) => `[core]\n\trepositoryformatversion = 0\n\tbare = ${isBare}\n`;
 
-/** What `git clone --bare` makes of a repository with a work tree, without the four processes that it starts. */
+/** Makes what `git clone --bare` does of a repository with a work tree, without starting four processes. */
 export async function copyBare(from: TestRepository, to: string): Promise<void> {
   const isHistory = (path: string) => !/\/\.git\/(?:index|logs|[A-Z_]+_(?:MSG|HEAD))$/.test(path);
   await cp(join(from.path, '.git'), to, { recursive: true, filter: isHistory });
   await writeFile(join(to, 'config'), configOf(true));
 }
 
-/** The id that HEAD stands for, once it was committed to: git then has it in a file of its own. */
+/** The commit that HEAD points to, if there is one: git then has it in a file of its own. */
 async function readHead(path: string): Promise<string> {
   const read = async (file: string) => (await readFile(join(path, '.git', file), 'utf8')).trim();
   const head = await read('HEAD');
@@ -108,8 +108,8 @@ export async function listRefs(location: string): Promise<string[]> {
 }
 
 /**
- * Commits the tree of a git bomb to `main`: levels of ten identical trees, nine of them by default, so that
- * ten small objects are 10^9 files. Without files the last level has empty folders. Returns the commit.
+ * Commits the tree of a git bomb to `main`: levels of ten identical trees, by default nine levels, so that ten small
+ * objects are 10^9 files. Without files, the last level has empty folders. Returns the commit.
  */
 export async function plantBomb(
   { git: run, path }: TestRepository,
@@ -126,7 +126,10 @@ export async function plantBomb(
   return commit;
 }
 
-/** Moves main to a commit with one file, at a path of some 4,000 bytes: a clone can have it, but not below a long one. */
+/**
+ * Moves main to a commit with one file at a path of some 4,000 bytes, which a clone can check out, but not below a long
+ * path.
+ */
 export async function plantLongPath({ git: run, path }: TestRepository): Promise<void> {
   const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
   const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], 'x');
@@ -138,7 +141,9 @@ export async function plantLongPath({ git: run, path }: TestRepository): Promise
   await run('update-ref', 'refs/heads/main', commit);
 }
 
-/** Moves main to a commit of 62,500 files, each below 20 folders of its own: more than a million of them in some KiB. */
+/**
+ * Moves main to a commit of 62,500 files, each below 20 folders of its own: more than a million entries in some KiB.
+ */
 export async function plantFolders({ git: run, path }: TestRepository): Promise<void> {
   const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
   const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], 'x');
@@ -151,7 +156,7 @@ export async function plantFolders({ git: run, path }: TestRepository): Promise<
   await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'folders', tree));
 }
 
-/** Moves main to a commit of 160,000 files of 64 MiB, which are one small object: 10 TiB. */
+/** Moves main to a commit of 160,000 files of 64 MiB that share one small object: 10 TiB. */
 export async function plantHugeFiles({ git: run, path }: TestRepository): Promise<void> {
   const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
   const listOf = (kind: string, id: string) =>
@@ -161,7 +166,7 @@ export async function plantHugeFiles({ git: run, path }: TestRepository): Promis
   await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'huge files', tree));
 }
 
-/** Points `main` to files of which no file system takes two: a path of 4,247 bytes, and a name of 300. */
+/** Points `main` to files that no file system accepts: one with a path of 4,247 bytes, and one with a name of 300. */
 export async function plantUnwritable({ git: run, path }: TestRepository): Promise<void> {
   const makeTree = (entries: string) => feedGit(path, ['mktree'], entries);
   const blob = await feedGit(path, ['hash-object', '-w', '--stdin'], 'x');
@@ -175,7 +180,7 @@ export async function plantUnwritable({ git: run, path }: TestRepository): Promi
   await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'long', tree));
 }
 
-/** Runs git with a text on its standard input. */
+/** Runs git with a text as its standard input. */
 export async function feedGit(folder: string, args: string[], text: string): Promise<string> {
   const running = execute('git', args, { cwd: folder, env });
   running.child.stdin?.end(text);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { createPostgres, type TestDatabase } from './databases.ts';
 
-/** One database for all tests of a file, on the shared Postgres unless told otherwise. */
+/** One database for all tests of a file, by default on the shared Postgres. */
 export function useDatabase(create: () => Promise<TestDatabase> = createPostgres): TestDatabase {
   let database: TestDatabase;
   beforeAll(async () => {
@@ -11,7 +11,7 @@ export function useDatabase(create: () => Promise<TestDatabase> = createPostgres
   return latest(() => database);
 }
 
-/** Stands for the object of the test that runs, so that a file can name it before it exists. */
+/** Stands for an object of the running test, so that a file can refer to it before it exists. */
 export function latest<Value extends object>(read: () => Value): Value {
   return new Proxy({} as Value, {
     get: (_, key) => Reflect.get(read(), key),

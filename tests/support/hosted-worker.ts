@@ -21,7 +21,7 @@ export interface HostedWorker {
   archives: string;
   host: GitHost;
   http: SmartHttp;
-  /** Variables of a worker that knows the host. */
+  /** Variables for a worker that knows the host. */
   env: Record<string, string>;
   /** Creates a repository on the host with one commit, and installs the app on it. */
   add(
@@ -29,8 +29,8 @@ export interface HostedWorker {
     options?: { installed?: boolean; commits?: number },
   ): Promise<TestRepository>;
   /**
-   * Stores the login of the app, or an imported token, in credentials.json, for this host unless told
-   * otherwise; returns its token.
+   * Stores the login of the app, or an imported token, in credentials.json, for this host by default. Returns its
+   * token.
    */
   logIn(
     kind?: 'app' | 'token',
@@ -41,7 +41,7 @@ export interface HostedWorker {
   close(): Promise<void>;
 }
 
-/** A git host and a worker for each test, with no run recorded in the file's database. */
+/** Gives each test a git host and a worker, with no runs recorded in the file's database. */
 export function useHostedWorker(database: TestDatabase): HostedWorker {
   let worker: HostedWorker;
   beforeEach(async () => {
@@ -55,7 +55,7 @@ export function useHostedWorker(database: TestDatabase): HostedWorker {
   return latest(() => worker);
 }
 
-/** Starts a host; everything of it is in a temporary folder. */
+/** Starts a host whose files are all in a temporary folder. */
 export async function createHostedWorker(): Promise<HostedWorker> {
   const { path: folder, remove } = await temporaryFolder();
   const host = await startGitHost(systemClock);
@@ -109,7 +109,7 @@ export async function createHostedWorker(): Promise<HostedWorker> {
   };
 }
 
-/** Adds a repository to the installation on its account, which is made if need be. */
+/** Adds a repository to the installation on its account, which is created if necessary. */
 export function install({ state }: GitHost, account: string, fullName: string): void {
   const there = state.installations.find((it) => it.account === account);
   if (there) there.repositories.push(fullName);

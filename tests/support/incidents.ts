@@ -17,17 +17,17 @@ import {
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** A service that takes messages. */
+/** A service that receives messages. */
 export interface AlertReceiver extends ScriptedServer {
-  /** What it answers, in this order; then 200. */
+  /** Its next answers, in order; then 200. */
   answers: ScriptedAnswer[];
-  /** The titles of what it got, also of what it refused. */
+  /** The titles of all received messages, including refused ones. */
   titles(): string[];
-  /** A channel of ALERT_CHANNELS that leads here. */
+  /** An entry of ALERT_CHANNELS that leads here. */
   address(name?: string): string;
 }
 
-/** Starts one. */
+/** Starts a receiver. */
 export async function startAlertReceiver(): Promise<AlertReceiver> {
   const answers: ScriptedAnswer[] = [];
   const server = await startScriptedServer(() => answers.shift() ?? {});
@@ -39,7 +39,7 @@ export async function startAlertReceiver(): Promise<AlertReceiver> {
   };
 }
 
-/** What alerts are raised with, with a clock that stands still. */
+/** The dependencies for raising alerts, with a clock that stands still. */
 export async function alertDeps(
   db: Database,
   channels: readonly string[] = [],
@@ -60,7 +60,7 @@ export async function alertDeps(
   return { db, clock, log, logged, config, channels: opened };
 }
 
-/** Evaluates and delivers some time later. */
+/** Raises alerts some time later. */
 export async function raiseAfter(
   deps: AlertDeps & { clock: TestClock },
   ms: number,
@@ -69,7 +69,7 @@ export async function raiseAfter(
   return raiseAlerts(deps);
 }
 
-/** An incident as it is stored. */
+/** A stored incident. */
 export interface StoredIncident {
   id: number;
   rule: string;
@@ -90,6 +90,6 @@ export function listStored(db: Database): Promise<StoredIncident[]> {
   );
 }
 
-/** Moves an ISO time of the clock of a test. */
+/** An ISO time that lies `ms` before the time of the test clock. */
 export const ago = (clock: TestClock, ms: number): string =>
   new Date(clock.now() - ms).toISOString();

@@ -1,7 +1,7 @@
 import { type Keychain, KeychainError } from '../../lib/worker/logins/keychain.ts';
 import type { Desktop } from '../../lib/worker/logins/person.ts';
 
-/** A machine without browser and clipboard. */
+/** A machine without a browser and a clipboard. */
 export const noDesktop: Desktop = {
   open: async () => {
     throw new Error('there is no browser');
@@ -11,12 +11,12 @@ export const noDesktop: Desktop = {
   },
 };
 
-/** A keychain in memory, which can be made to fail as real ones do. */
+/** A keychain in memory, which can be made to fail like real ones. */
 export interface MemoryKeychain extends Keychain {
   entries: Map<string, string>;
   /** Why each call fails; null while it works. */
   fault: string | null;
-  /** Accepts values and returns something else, like a keychain that loses them. */
+  /** Whether it accepts values but returns something else, like a keychain that loses them. */
   forgets: boolean;
 }
 

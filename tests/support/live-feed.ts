@@ -14,7 +14,7 @@ import {
 } from './live.ts';
 import { empty } from './records.ts';
 
-/** The set-up of a test of the live feed. Everything but the database is new for each test. */
+/** The environment of a live feed test. All but the database is new for each test. */
 export interface LiveFeed {
   /** A Postgres of the test file, emptied before each test. */
   database: TestDatabase;
@@ -28,7 +28,7 @@ export interface LiveFeed {
     headers?: Record<string, string>,
     options?: { autoPong?: boolean },
   ): Promise<SocketClient>;
-  /** Advances the clock, a poll at a time, until a check no longer throws. */
+  /** Advances the clock, one poll at a time, until a check no longer throws. */
   until(check: () => void | Promise<void>): Promise<void>;
 }
 

@@ -26,7 +26,7 @@ export interface LiveServer extends Pick<RunningServer, 'url' | 'port'> {
   close(): Promise<void>;
 }
 
-/** The live feed on a listening server, as it ships, with a clock that stands still. */
+/** Starts the live feed as it ships on a listening server, with a clock that stands still. */
 export async function startLive(
   options: TestDepsOptions & LiveAppOptions = {},
 ): Promise<LiveServer> {
@@ -49,7 +49,7 @@ export async function startLive(
     shutDown,
     async close() {
       const closed = shutDown();
-      // Without waiting for clients.
+      // Does not wait for clients.
       while (!(await Promise.race([closed.then(() => true), turn()]))) deps.clock.advance(10_000);
     },
   };
@@ -58,7 +58,7 @@ export async function startLive(
 /** One turn of the event loop. */
 const turn = () => new Promise<false>((resolve) => setImmediate(() => resolve(false)));
 
-/** Moves the clock on, a poll at a time, until a check no longer throws. */
+/** Advances the clock, one poll at a time, until a check no longer throws. */
 export function advanceUntil(deps: TestDeps, check: () => void | Promise<void>): Promise<void> {
   return vi.waitFor(
     async () => {
@@ -70,7 +70,7 @@ export function advanceUntil(deps: TestDeps, check: () => void | Promise<void>):
   );
 }
 
-/** Resolves when the clock has exactly so many sleepers: all work that needs no time is done. */
+/** Resolves when the clock has exactly this many sleepers: all work that needs no time is done. */
 export function untilAsleep(deps: TestDeps, sleepers: number): Promise<void> {
   return vi.waitFor(
     () => {
@@ -120,7 +120,7 @@ export async function openEvents(
   };
 }
 
-/** A stream byte for byte. Resolves when its headers and its first lines have come. */
+/** Reads a stream byte by byte. Resolves when its headers and its first lines have arrived. */
 export async function openRawStream(
   { port }: { port: number },
   path = '/api/logs/stream',
@@ -168,15 +168,15 @@ export async function openSocket(
   return { ws, messages, ids: () => messages.map(({ id }) => id), closed };
 }
 
-/** A database that a test watches and breaks. */
+/** A database that a test can watch and break. */
 export interface WatchedDatabase extends Database {
-  /** Names of the statements so far. */
+  /** The names of all statements so far. */
   statements: string[];
-  /** Is waited for before each statement; what it throws is what the statement throws. */
+  /** Runs work before each statement; if it throws, so does the statement. */
   before(work: (statement: Statement) => void | Promise<void>): void;
 }
 
-/** Passes every statement on, after what a test does before it. */
+/** Passes every statement on, after the work that a test does before it. */
 export function watch(db: Database): WatchedDatabase {
   const statements: string[] = [];
   let work: (statement: Statement) => void | Promise<void> = () => undefined;

@@ -5,18 +5,18 @@ import { inject } from 'vitest';
 import { copyTemplate } from './embedded-templates.ts';
 import { type RunningScript, startScript } from './script.ts';
 
-/** Ports that the system chooses, so that tests run beside each other and beside a real server. */
+/** Ports chosen by the system, so that tests can run beside each other and beside a real server. */
 export const freePorts = { PORT: '0', EMBEDDED_DB_PORT: '0' };
 
-/** An empty folder to start a server in, as after a fresh clone; `remove` deletes it. */
+/** An empty folder in which to start a server, as after a fresh clone; `remove` deletes it. */
 export async function emptyFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'start-'));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
 /**
- * `npm start` in a folder, ready to answer at `url`. Its database is a copy of the template where it has
- * none yet, unless `isFirst`: then the server makes it.
+ * Runs `npm start` in a folder until it is ready to answer at `url`. If there is no database yet, it is a copy of the
+ * template, unless `isFirst`: then the server makes it.
  */
 export async function startIn(
   cwd: string,

@@ -25,11 +25,11 @@ export function useLoginBench(env?: Record<string, string>): LoginBench {
   return latest(() => bench);
 }
 
-/** A host, a configuration folder and a keychain for tests of logins, on their own clock. */
+/** A host, a configuration folder and a keychain for tests of logins, with their own clock. */
 export interface LoginBench {
   clock: TestClock;
   host: GitHost;
-  /** The configuration folder; not made yet. */
+  /** The configuration folder, which does not exist yet. */
   folder: string;
   keychain: MemoryKeychain;
   config: GitHostConfig;
@@ -64,11 +64,11 @@ export async function createLoginBench(env: Record<string, string> = {}): Promis
   };
 }
 
-/** A session of one command at the bench, and what it writes. */
+/** A session of one command on the bench, and what it writes. */
 export interface TestSession {
   session: LoginSession;
   written: { stdout: string; stderr: string };
-  /** Waits until stderr has what is searched for. */
+  /** Waits until stderr matches. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
@@ -134,7 +134,7 @@ export async function untilSleeping(
   while (clock.sleepers() < count) await new Promise((done) => setImmediate(done));
 }
 
-/** Facts of a login at the bench's host; `app`, without an end, unless told otherwise. */
+/** The facts of a login at the bench's host; by default of `app`, without an expiry. */
 export function factsAt({ url }: GitHost, facts: Partial<LoginFacts> = {}): LoginFacts {
   return {
     kind: 'app',

@@ -20,7 +20,7 @@ import {
 } from './scripted-server.ts';
 import { startUpstashRest, type UpstashRest } from './upstash-rest.ts';
 
-/** What the scripted model mails, and how it calls the tool for it. */
+/** What the scripted model mails, and how it calls the tool. */
 export const mailArguments = {
   subject: 'The week',
   recipients: ['ops@example.com'],
@@ -36,13 +36,13 @@ export interface MailChat {
   answerMail: () => ScriptedAnswer;
   /** Starts a process of the observatory. */
   start(environment?: Record<string, string>): Promise<ChatServer>;
-  /** Asks for a mail and waits until the person is asked. */
+  /** Asks for a mail and waits until the person is asked to confirm. */
   askForMail(server: ChatServer): Promise<{ client: EventReader; confirm_id: string }>;
   /** Ends the services and every process that was started. */
   close(): Promise<void>;
 }
 
-/** Starts one on a database whose chat is then empty. */
+/** Starts a chat on a database, and empties the chat there. */
 export async function startMailChat({ db }: TestDatabase): Promise<MailChat> {
   await emptyChat(db);
   const gateway = await startGateway();
@@ -82,7 +82,7 @@ export async function startMailChat({ db }: TestDatabase): Promise<MailChat> {
   return chat;
 }
 
-/** A chat that wants to mail a report, for each test of the file, over the file's database. */
+/** Gives each test of a file a chat that wants to mail a report, over the file's database. */
 export function useMailChat(database: TestDatabase): MailChat {
   let chat: MailChat;
   beforeEach(async () => {
@@ -92,13 +92,13 @@ export function useMailChat(database: TestDatabase): MailChat {
   return latest(() => chat);
 }
 
-/** Where a chat keeps what must outlast a request, for `describe.each`. */
+/** Where a chat keeps what must outlast a request. For `describe.each`. */
 export const stores = [
   ['in the process', false],
   ['in Redis', true],
 ] as const;
 
-/** One of these stores for the tests of a group, which are skipped without a Redis if they need one. */
+/** Gives the tests of a group one of these stores. They are skipped if they need a Redis and there is none. */
 export function useStore(chat: MailChat, inRedis: boolean) {
   let redis: UpstashRest | null = null;
   beforeAll(async () => {

@@ -23,19 +23,19 @@ export interface MailRequest {
 /** A fault of the service. */
 export type MailFault =
   | { status: number; body?: unknown; headers?: Record<string, string> }
-  /** `hang` never answers; `lost` takes the mail and cuts the connection before the answer. */
+  /** `hang` never answers; `lost` accepts the mail and cuts the connection before the answer. */
   | 'hang'
   | 'lost';
 
 export interface MailService {
   /** RESEND_BASE_URL. */
   url: string;
-  /** Variables that point the observatory to it, with two addresses allowed. */
+  /** Variables that point the observatory to the service, with two allowed addresses. */
   environment: Environment;
   requests: MailRequest[];
   /** The mails that were sent: the first request of each key. */
   delivered: SentMail[];
-  /** Faults of the next requests, in their order; null for none. */
+  /** Faults of the next requests, in order; null for none. */
   faults: (MailFault | null)[];
   close(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export interface MailService {
 const MAIL_KEY = 're_of_tests_0123456789abcdef';
 export const ADDRESSES = ['Ops@example.com', 'boss@example.com'] as const;
 
-/** A stand-in of Resend's `POST /emails`, which takes a mail of one Idempotency-Key once. */
+/** A stand-in for Resend's `POST /emails`, which accepts one mail per Idempotency-Key. */
 export async function startMailService(): Promise<MailService> {
   const taken = new Map<string, string>();
   const server = createServer(async (incoming, response) => {

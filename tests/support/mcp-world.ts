@@ -8,13 +8,13 @@ import { TEST_TOKEN } from './mcp.ts';
 import { insertFix, insertLog, insertResult, insertRun } from './records.ts';
 import { startScriptedServer } from './scripted-server.ts';
 
-/** A token of a git host that stands in the data, and must not come out. */
+/** A git host's token in the data, which no answer may contain. */
 const PLANTED_TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
 
 /**
  * Everything that an MCP server works with: a database with a failed run, a folder with a real archive of
- * `acme/widgets`, and stand-ins of the service API's /health and the observatory's /reports/send. Secrets
- * are planted in the data.
+ * `acme/widgets`, and stand-ins for the service API's /health and the observatory's /reports/send. The data contains
+ * secrets.
  */
 export async function createMcpWorld() {
   const { path: folder, remove } = await temporaryFolder();
@@ -65,7 +65,7 @@ export async function createMcpWorld() {
       INTERNAL_SECRET: TEST_SECRET,
       MCP_AUTH_TOKEN: TEST_TOKEN,
     },
-    /** What must never be in an answer. */
+    /** What no answer may contain. */
     secrets: [PLANTED_TOKEN, 'hunter2', TEST_SECRET, TEST_TOKEN],
     async close() {
       await services.close();

@@ -18,7 +18,7 @@ import { createTestToolDeps, testTool } from './tools.ts';
 export const TEST_TOKEN = 'a-token-of-mcp-tests-with-39-characters';
 export const withToken = { Authorization: `Bearer ${TEST_TOKEN}` };
 
-/** What a POST of streamable HTTP must send beside the token. */
+/** What a POST of streamable HTTP must send besides the token. */
 export const asMessage = {
   'Content-Type': 'application/json',
   Accept: 'application/json, text/event-stream',
@@ -34,7 +34,7 @@ export const callOf = (name: string, given?: object, id: number | string = 1) =>
   params: { name, arguments: given },
 });
 
-/** Sends a message, or a text in its place, with the token. */
+/** Sends a message, or a text instead, with the token. */
 export function postMessage(
   app: Hono<HttpEnv>,
   path: string,
@@ -48,7 +48,7 @@ export function postMessage(
   });
 }
 
-/** A catalogue without dependencies: tools that echo, fail, break and wait, resources and a prompt. */
+/** A catalogue without dependencies: tools that echo, fail, crash and wait, and resources and a prompt. */
 export function createFixtureCatalogue() {
   const canceled: string[] = [];
   const waiting = Promise.withResolvers<void>();
@@ -110,13 +110,13 @@ export function createFixtureCatalogue() {
   };
 }
 
-/** An app whose calls of the tool `wait` can be observed. */
+/** An app in which calls of the tool `wait` can be observed. */
 export function createWaitingApp() {
   const { catalogue, ...observed } = createFixtureCatalogue();
   return { ...createTestMcpApp({}, { loadCatalogue: async () => catalogue }), ...observed };
 }
 
-/** An app with a token, over the fixture catalogue unless another is given. */
+/** An app with a token, by default over the fixture catalogue. */
 export function createTestMcpApp(
   options: TestDepsOptions = {},
   appOptions: Partial<McpAppOptions> = {},
@@ -134,7 +134,7 @@ export function createTestMcpApp(
   return { app, deps };
 }
 
-/** An app on a port of this machine. */
+/** Serves an app on a local port. */
 export async function listenMcp(app: ReturnType<typeof createMcpApp>) {
   const server = await serveNode({
     fetch: app.fetch,
@@ -146,7 +146,7 @@ export async function listenMcp(app: ReturnType<typeof createMcpApp>) {
   return { url: server.url, close: () => server.close(0) };
 }
 
-/** A client of the official SDK, connected; `close` ends the connection. */
+/** Connects a client of the official SDK; `close` ends the connection. */
 export async function connectClient(transport: Transport): Promise<Client> {
   const client = new Client({ name: 'tests', version: '1.0.0' });
   await client.connect(transport);
@@ -174,7 +174,7 @@ export function connectSse(url: string, send: typeof fetch = fetch, token = TEST
   return connectClient(transport);
 }
 
-/** The messages of an answer of streamable HTTP, whichever form it has. */
+/** The messages of a streamable HTTP answer, whichever form it has. */
 export async function messagesOf(response: Response): Promise<Record<string, unknown>[]> {
   const text = await response.text();
   if (response.headers.get('content-type') === 'application/json') return [JSON.parse(text)];

@@ -3,25 +3,25 @@ import { text } from 'node:stream/consumers';
 import { DatabaseError, Pool, type QueryResult } from 'pg';
 import { databaseUrl } from './connection.ts';
 
-/** A stand-in of Neon's HTTP endpoint in front of a real Postgres. */
+/** A stand-in for Neon's HTTP endpoint, in front of a real Postgres. */
 export interface NeonEndpoint {
-  /** Where the stand-in itself listens, with the path of statements. */
+  /** Where the stand-in itself listens, with the path for statements. */
   readonly url: string;
-  /** A `fetch` for the driver: takes what is meant for Neon to the stand-in, and refuses the rest. */
+  /** A `fetch` for the driver: sends what is meant for Neon to the stand-in, and refuses everything else. */
   readonly fetch: typeof fetch;
-  /** Answers every request with this status and body, as Neon's proxy does in trouble; null ends that. */
+  /** Answers every request with this status and body, as Neon's proxy does when in trouble; null ends that. */
   failWith(failure: { status: number; body: string } | null): void;
   close(): Promise<void>;
 }
 
-/** The host that a Neon URL in tests names. */
+/** The host in a Neon URL of tests. */
 export const NEON_HOST = 'ep-test.eu-central-1.aws.neon.tech';
-/** The address that takes the driver to the stand-in, for the database at `url`. */
+/** The address that leads the driver to the stand-in, for the database at `url`. */
 export function neonUrl(url: string): string {
   const address = new URL(url);
   address.host = NEON_HOST;
   address.port = '';
-  // A URL of a socket names the user as a parameter.
+  // The URL of a socket names the user as a parameter.
   address.username ||= address.searchParams.get('user') ?? '';
   address.search = 'sslmode=require';
   return address.href;
@@ -31,7 +31,7 @@ const ENDPOINT = 'https://api.eu-central-1.aws.neon.tech/sql';
 
 const rawText = { getTypeParser: () => (value: string) => value };
 
-/** Starts the stand-in. The databases of a Neon URL are those of the same name on the given server. */
+/** Starts the stand-in. A Neon URL leads to the database of the same name on the given server. */
 export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint> {
   const pools = new Map<string, Pool>();
   let failure: { status: number; body: string } | null = null;
@@ -44,7 +44,7 @@ export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint
     const known = pools.get(url.href);
     if (known) return known;
     const pool = new Pool({ connectionString: url.href, max: 10, types: rawText });
-    // The database is dropped by force while its last connections say goodbye.
+    // The database is dropped by force while its last connections are closing.
     const ignoreEnd = () => undefined;
     pool.on('error', ignoreEnd);
     pool.on('connect', (client) => client.on('error', ignoreEnd));
@@ -82,7 +82,7 @@ export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint
   };
 }
 
-/** One statement by the extended protocol, every value as Postgres prints it. */
+/** Runs one statement with the extended protocol, and returns every value as Postgres prints it. */
 async function runQuery(
   poolOf: (connectionString: string) => Pool,
   request: IncomingMessage,
@@ -94,24 +94,24 @@ async function runQuery(
     throw new Error('expected POST /sql with a connection string');
   }
   if (headers['neon-raw-text-output'] !== 'true' || headers['neon-array-mode'] !== 'true') {
-    throw new Error('the stand-in knows raw text in arrays only');
+    throw new Error('the stand-in supports only raw text in arrays');
   }
   const { query, params } = JSON.parse(await text(request)) as { query: string; params: unknown[] };
-  // `queryMode` makes the driver send one statement with parameters also when there are none.
+  // `queryMode` makes the driver send a statement with parameters even if there are none.
   const config = { text: query, values: params, rowMode: 'array' as const, queryMode: 'extended' };
   const client = await poolOf(connectionString).connect();
-  // A requester who leaves early takes the connection along, with what it still runs.
+  // A client that leaves early takes the connection with it, and whatever it is still running.
   const release = () => client.release(!response.writableFinished);
   if (response.closed) {
     release();
-    throw new Error('the requester left');
+    throw new Error('the client left');
   }
   response.once('close', release);
   const { fields, rows, rowCount, command } = await client.query(config);
   return { fields, rows, rowCount, command };
 }
 
-/** An error as Neon words it: Postgres's own with its fields, any other with a message and no code. */
+/** An error as Neon words it: Postgres's own errors with their fields, any other with a message and no code. */
 function describe(error: unknown): Record<string, unknown> {
   if (error instanceof DatabaseError) return { ...error, message: error.message };
   return { message: error instanceof Error ? error.message : String(error), code: null };

@@ -8,11 +8,11 @@ import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
 import { QUICK_COST } from './passwords.ts';
 import { checkShape } from './shape.ts';
 
-/** The signing key of tests, and the user who is in the environment and in no table. */
+/** The signing key of tests, and the user who is in the environment but in no table. */
 export const TEST_JWT_SECRET = 'a-signing-key-of-tests-with-40-letters-0';
 export const ADA = { username: 'ada', password: 'the password of ada' };
 
-/** What the observatory of tests is configured by. */
+/** The variables of the observatory under test. */
 export const observatoryEnvironment: Environment = {
   JWT_SECRET: TEST_JWT_SECRET,
   AUTH_USERNAME: ADA.username,
@@ -34,7 +34,7 @@ export interface ObservatoryRequest {
   /** Sent as JSON. */
   json?: unknown;
   form?: Record<string, string>;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   text?: string;
   headers?: Record<string, string>;
   /** The connection's peer address. */
@@ -51,7 +51,7 @@ export interface ObservatoryClient {
     password: string,
     request?: ObservatoryRequest,
   ): Promise<ObservatoryAnswer>;
-  /** A token as the service makes it, or with other claims, key or algorithm. */
+  /** A token as the service makes it, or with other claims, another key or algorithm. */
   signToken(username: string, changes?: TokenChanges): Promise<string>;
 }
 
@@ -62,8 +62,8 @@ export interface TokenChanges {
 }
 
 /**
- * Calls the observatory as it ships, but with passwords that are quick to check unless told otherwise. Every
- * JSON answer is held against the schema of its route, or that of an error's body.
+ * Calls the observatory as it ships, but by default with passwords that are quick to check. Every JSON answer is
+ * validated against the schema of its route or of an error body.
  */
 export function createObservatoryClient(
   options: TestDepsOptions & ObservatoryAppOptions = {},
@@ -120,7 +120,7 @@ export function createObservatoryClient(
   };
 }
 
-/** A token as the service makes it, or with other claims, key or algorithm. */
+/** A token as the service makes it, or with other claims, another key or algorithm. */
 export function signToken(
   { clock }: Pick<TestDeps, 'clock'>,
   username: string,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 
-/** Trees that git's own commands would take too long to make, as a bundle of one commit on `main`. */
+/** Makes trees that would take git's own commands too long, as a bundle of one commit on `main`. */
 export function bundleOf(makeTree: (pack: PackWriter) => string): Buffer {
   const pack = createPack();
   const tree = makeTree(pack);
@@ -42,7 +42,7 @@ function createPack() {
   };
 }
 
-/** The type and size of an object: four bits of the size, then seven a byte. */
+/** The type and size of an object: four bits of the size, then seven per byte. */
 function sizeOf(type: number, size: number): Buffer {
   const bytes: number[] = [];
   let left = Math.floor(size / 16);

@@ -12,26 +12,26 @@ import { observatoryEnvironment } from './observatory-client.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
 
-/** Tests of the page are skipped without it, and say so. */
+/** Without Chromium, tests of the page are skipped and say so. */
 export const hasChromium = existsSync(CHROMIUM);
 
 const args = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  // Chromium tries to reach its own services otherwise.
+  // Chromium would otherwise try to reach its own services.
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
   // All windows of a context share what they have compiled.
   '--process-per-site',
 ];
 
-/** The server of `npm start` with a database of its own, and a browser. */
+/** The server of `npm start` with its own database, and a browser. */
 export interface PageWorld {
   database: TestDatabase;
   server: LocalServer;
-  /** Where the server reads archives. */
+  /** The folder from which the server reads archives. */
   archives: string;
-  /** Stops the server, and starts it again at the same address. */
+  /** Stops the server and starts it again at the same address. */
   restart(meanwhile: () => Promise<void>): Promise<void>;
-  /** A window in a context, by default one of its own: no cookie, nothing kept. */
+  /** Opens a window in a context, by default one of its own without cookies or stored data. */
   openWindow(context?: BrowserContext): Promise<Window>;
   close(): Promise<void>;
 }
@@ -40,14 +40,14 @@ export interface PageWorld {
 export interface Window {
   context: BrowserContext;
   page: Page;
-  /** What the browser complained of: errors of scripts and refusals by the page's own policy. */
+  /** What the browser complained about: script errors, and refusals by the page's own policy. */
   complaints: string[];
   open(path: string): Promise<void>;
   /** Gets the session cookie as the page does, without opening a page. */
   logIn(): Promise<void>;
 }
 
-/** Starts them, with variables of the server beside those of a complete installation. */
+/** Starts the server and the browser, with variables for the server in addition to those of a complete installation. */
 export async function startPageWorld(environment: Environment = {}): Promise<PageWorld> {
   await buildPageWhenStale(() => undefined);
   const [browser, database] = await Promise.all([
@@ -106,17 +106,17 @@ export async function startPageWorld(environment: Environment = {}): Promise<Pag
 
 /** How a group of tests uses the page. */
 export interface PageUse {
-  /** Variables of the server. Asked for once, after the hooks that stand before the call. */
+  /** Variables of the server. Called once, after the hooks that precede the call of `usePage`. */
   environment?: () => Environment;
   /** Each window starts without a session cookie. */
   startsLoggedOut?: boolean;
-  /** Each test has a context of its own, because one of them sets its clock. */
+  /** Gives each test its own context, because one of them sets its clock. */
   setsClock?: boolean;
 }
 
 /**
- * For each test of the group that calls this: a new window, logged in, on the one server of the group. A window that
- * stays open keeps the compiled page for the others, which halves what a test takes.
+ * Gives each test of the calling group a new window, logged in, on the one server of the group. A window that stays
+ * open keeps the compiled page for the others, which halves the time of a test.
  */
 export function usePage({ environment, startsLoggedOut = false, setsClock = false }: PageUse = {}) {
   let world: PageWorld;
@@ -163,7 +163,7 @@ export function usePage({ environment, startsLoggedOut = false, setsClock = fals
   };
 }
 
-/** Calls this with a window, logged in, on a server of its own with these variables. */
+/** Calls a function with a window, logged in, on a server of its own with these variables. */
 export async function withPage(
   environment: Environment,
   use: (window: Window, world: PageWorld) => Promise<void>,
@@ -178,12 +178,12 @@ export async function withPage(
   }
 }
 
-/** What axe finds on a page: the rule, and what it says of each element. Empty is good. */
+/** What axe finds on a page: the rule, and its remark on each element. Should be empty. */
 export async function findViolations(page: Page): Promise<string[][]> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.waitForLoadState('networkidle').catch(() => undefined);
-  // In a frame that runs no script, axe cannot run either. Legacy mode takes half the time: it opens no page of its
-  // own for what it finds, which only frames of other hosts need.
+  // In a frame that runs no script, axe cannot run either. Legacy mode takes half the time: it opens no page of its own
+  // for its findings, which only frames of other hosts need.
   const { violations } = await new AxeBuilder({ page })
     .setLegacyMode()
     .exclude('iframe[sandbox=""]')

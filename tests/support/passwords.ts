@@ -1,10 +1,10 @@
 import { scryptSync } from 'node:crypto';
 import type { PasswordCost } from '../../lib/security/password.ts';
 
-/** For tests of anything but the cost: a hundredth of today's work. */
+/** For tests that are not about the cost: a hundredth of today's work. */
 export const QUICK_COST: PasswordCost = { N: 2 ** 10, r: 8, p: 1 };
 
-/** A hash as an older version wrote it, cheaper to guess: by default with a third of today's work. */
+/** A hash as an older version wrote it, which is cheaper to guess: by default with a third of today's work. */
 export function olderHash(password: string, cost: { N?: number; p?: number } = {}): string {
   const { N = 2 ** 15, p = 1 } = cost;
   const salt = Buffer.alloc(16, password);

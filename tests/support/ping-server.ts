@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** A ping as it came. */
+/** A received ping. */
 export interface Ping {
   /** `''`, `/start` or `/fail`. */
   what: string;
@@ -11,7 +11,7 @@ export interface Ping {
   text: string;
 }
 
-/** A service of dead man's switches. */
+/** A dead man's switch service. */
 export interface PingServer {
   /** The address of a switch, which is a secret. */
   address: string;
@@ -23,7 +23,7 @@ export interface PingServer {
 
 const secretPath = '/4e8b1f0c-3b1d-4d7a-9a55-5a1f7d5ad7f1';
 
-/** Starts one. */
+/** Starts the service. */
 export async function startPingServer(): Promise<PingServer> {
   const pings: Ping[] = [];
   const answers: number[] = [];

@@ -11,7 +11,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** The number of rows read from each table, by the leaf nodes of a plan. */
+/** The number of rows read from each table, from the leaf nodes of a plan. */
 function rowsRead(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
   const table = plan['Relation Name'];
   if (table !== undefined) {
@@ -23,8 +23,8 @@ function rowsRead(plan: Plan, found: Record<string, number> = {}): Record<string
 }
 
 /**
- * Runs a read as it ships, and returns how many rows its one statement read from each table of a real
- * Postgres, by the plan for its values or by the one for any values. Throws when it is not one statement.
+ * Runs a read as it ships, and returns how many rows its single statement reads from each table of a real Postgres,
+ * with the plan for its values or the plan for any values. Throws when it is not a single statement.
  */
 export async function explainRead(
   database: TestDatabase,

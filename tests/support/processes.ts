@@ -1,13 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { nullIfMissing } from '../../lib/files.ts';
 
-/** A process of this machine, as Linux describes it. */
+/** A local process, as Linux describes it. */
 interface ProcessFacts {
   pid: number;
   parent: number;
-  /** Its arguments. */
+  /** Its command line. */
   command: string;
-  /** Its variables, as they were when it started. */
+  /** Its environment when it started. */
   environment: string;
 }
 
@@ -16,7 +16,7 @@ async function listProcesses(): Promise<ProcessFacts[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // A process may end meanwhile: its files are gone, or can no longer be read.
+      // A process may end meanwhile: its files no longer exist, or can no longer be read.
       const read = (file: string) =>
         nullIfMissing(readFile(`/proc/${pid}/${file}`, 'utf8')).catch(
           (error: NodeJS.ErrnoException) => {
@@ -25,10 +25,10 @@ async function listProcesses(): Promise<ProcessFacts[]> {
           },
         );
       const [stat, command] = [await read('stat'), await read('cmdline')];
-      // Those of another user cannot be read.
+      // The environment of another user's process cannot be read.
       const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
       const [, state, parent] = /\) (\S) (\d+) /.exec(stat ?? '') ?? [];
-      // One that nobody waits for is dead, but listed.
+      // A process that nobody waits for is dead, but listed.
       if (state === undefined || state === 'Z' || command === null) return null;
       return {
         pid: Number(pid),
@@ -41,7 +41,7 @@ async function listProcesses(): Promise<ProcessFacts[]> {
   return found.filter((process) => process !== null);
 }
 
-/** Resolves when none of the processes is alive; the test's time limit is the end of patience. */
+/** Resolves when none of the processes is alive. Only the test's time limit ends the wait. */
 export async function ended(pids: readonly number[]): Promise<void> {
   for (;;) {
     const alive = new Set((await listProcesses()).map(({ pid }) => pid));
@@ -49,7 +49,7 @@ export async function ended(pids: readonly number[]): Promise<void> {
   }
 }
 
-/** The processes below one, at any depth. */
+/** The descendants of a process, at any depth. */
 export async function descendantsOf(pid: number): Promise<ProcessFacts[]> {
   const all = await listProcesses();
   const below = (parent: number): ProcessFacts[] =>

@@ -9,7 +9,7 @@ export interface Series {
 /** What a PromQL expression asks for. */
 export interface Query {
   selectors: { metric: string; matches(series: Series): boolean }[];
-  /** Labels that it groups or matches by. */
+  /** The labels that it groups or matches by. */
   grouping: string[];
 }
 
@@ -20,7 +20,7 @@ const comparisons: Record<string, (value: string, wanted: string) => boolean> = 
   '!~': (value, wanted) => !new RegExp(`^(?:${wanted})$`).test(value),
 };
 
-/** Parses PromQL with the grammar of Prometheus' own editor. Throws where it is none. */
+/** Parses PromQL with the grammar of Prometheus's own editor. Throws for invalid PromQL. */
 export function parsePromql(text: string): Query {
   const query: Query = { selectors: [], grouping: [] };
   parser.parse(text).iterate({
@@ -43,7 +43,7 @@ export function parsePromql(text: string): Query {
         const compare = comparisons[operator ?? ''];
         if (label === undefined || !compare) throw new Error(`no such comparison: ${text}`);
         const wanted: string = JSON.parse(value ?? '');
-        // A label that the metric lacks is a mistake here, though PromQL takes it as empty.
+        // A label that the metric lacks is a mistake here, although PromQL treats it as empty.
         return ({ labels }: Series) => label in labels && compare(labels[label] ?? '', wanted);
       });
       query.selectors.push({

@@ -5,9 +5,9 @@ import { connect, type Socket } from 'node:net';
 export interface RawClient {
   socket: Socket;
   send(text: string): void;
-  /** What arrived so far. */
+  /** What has arrived so far. */
   received(): string;
-  /** Resolves with what arrived once it matches. */
+  /** Resolves with what has arrived once it matches. */
   until(pattern: RegExp): Promise<string>;
   /** Resolves with everything when the server has ended the connection. */
   ended(): Promise<string>;
@@ -21,7 +21,7 @@ export async function connectRaw(where: number | string): Promise<RawClient> {
   socket.on('data', (chunk) => {
     text += String(chunk);
   });
-  // A cut connection may show as a reset; what arrived before is what counts.
+  // A cut connection may appear as a reset; what arrived before is what counts.
   socket.on('error', () => socket.destroy());
   await once(socket, 'connect');
   return {

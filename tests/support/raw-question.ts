@@ -4,17 +4,17 @@ import type { ChatServer } from './chat.ts';
 import { signToken } from './observatory-client.ts';
 import { connectRaw, type RawClient } from './raw-client.ts';
 
-/** A question over its own connection, seen from both of its ends. */
+/** A question over its own connection, seen from both ends. */
 export interface RawQuestion {
   client: RawClient;
   /** The server's end. */
   response: ServerResponse;
 }
 
-/** Where Node.js tells of each request that a server of this process gets. */
+/** The channel on which Node.js announces each request to a server of this process. */
 const REQUEST_START = 'http.server.request.start';
 
-/** Asks as ada by POST. Resolves when the server has the request. */
+/** Asks as ada with POST. Resolves when the server has the request. */
 export async function askRaw(server: ChatServer, path: string): Promise<RawQuestion> {
   const client = await connectRaw(server.port);
   const body = JSON.stringify({ question: 'Is all well?' });

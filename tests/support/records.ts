@@ -45,7 +45,7 @@ export function sql<Result>(
   return db.query<Result>({ text }, values, { timeoutMs: 60_000 });
 }
 
-/** The tables of backup data, without those that sum up others. */
+/** The tables of backup data, without those that summarize others. */
 export const backupTables = [
   ...['backup_runs', 'backup_results', 'execution_logs', 'analytics_snapshots', 'backup_fixes'],
   ...['backup_run_fixes', 'backup_run_requests', 'worker_repo_state', 'archive_versions'],
@@ -58,8 +58,8 @@ export const backupTables = [
 export const empty = (db: Database) => truncate(db, backupTables.join(', '));
 
 /**
- * Truncates tables, whose ids start at 1 again. Leaves those alone that nothing was stored in, because on the
- * embedded database each takes a while.
+ * Truncates tables, whose ids start at 1 again. Skips those in which nothing was stored, because each takes a while on
+ * the embedded database.
  */
 export async function truncate(db: Database, tables: string): Promise<void> {
   await sql(

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { decodeReply, encodeCommand, type Reply } from './resp.ts';
 
-/** Whether there is a `redis-server` on this machine. The tests on Redis are skipped otherwise. */
+/** Whether `redis-server` is installed. Tests on Redis are skipped otherwise. */
 export const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedisServer) console.warn('redis-server is not installed: tests on Redis are skipped');
 
@@ -17,7 +17,7 @@ export interface RedisServer {
   close(): Promise<void>;
 }
 
-/** Starts a real Redis of its own, in memory, on a socket in a temporary folder. */
+/** Starts a separate, real Redis in memory, on a socket in a temporary folder. */
 export async function startRedisServer(): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), 'redis-'));
   const path = join(folder, 'redis.sock');

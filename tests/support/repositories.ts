@@ -8,11 +8,11 @@ import { empty, insertResult, insertRun, sql } from './records.ts';
 /** The time at which the server of these tests answers. */
 export const NOW = Date.parse('2026-03-10T12:00:00Z');
 
-/** A time of March 2026, as answers show it. */
+/** A time in March 2026, as answers show it. */
 export const at = (day: number, hour = 0) =>
   new Date(Date.UTC(2026, 2, day, hour)).toISOString().replace('Z', '000Z');
 
-/** The routes of repositories, for each test of the file that calls this: an empty database with one run. */
+/** Gives each test of the calling file the repository routes, over an empty database with one run. */
 export function useRepositories() {
   const database = useDatabase();
   let run: number;
@@ -30,7 +30,7 @@ export function useRepositories() {
   const failure = (repository: string, created_at: string, error_message = 'no route to host') =>
     result(repository, created_at, { status: 'failed', error_message });
 
-  /** Notes that a run found a repository good, as the worker does. */
+  /** Records that a run found a repository good, as the worker does. */
   const found = (repository: string, checkedAt: string | null) =>
     sql(
       database.db,
@@ -43,7 +43,7 @@ export function useRepositories() {
     get db() {
       return database.db;
     },
-    /** The run of the results. */
+    /** The run that the results belong to. */
     get run() {
       return run;
     },

@@ -1,4 +1,4 @@
-/** A reply of Redis: status and bulk strings, integers, null, arrays; an error is an Error. */
+/** A reply from Redis: status and bulk strings, integers, null, arrays; an error is an Error. */
 export type Reply = string | number | null | Error | Reply[];
 
 /** A command as Redis reads it from a connection (RESP 2). */
@@ -10,7 +10,7 @@ export function encodeCommand(parts: readonly unknown[]): string {
   return `*${parts.length}\r\n${bulk.join('')}`;
 }
 
-/** Reads the first reply in the bytes. Null when it has not arrived whole yet. */
+/** Reads the first reply in the bytes. Null when it has not arrived completely. */
 export function decodeReply(bytes: Buffer, offset = 0): { reply: Reply; end: number } | null {
   const lineEnd = bytes.indexOf('\r\n', offset);
   if (lineEnd === -1) return null;

@@ -16,26 +16,26 @@ export interface S3Request {
   query: URLSearchParams;
   /** Counts from 1. */
   number: number;
-  /** What the request's signature covers instead of its body; undefined if it names none. */
+  /** The hash that the request's signature covers instead of the body; undefined if it names none. */
   signedSha256: string | undefined;
 }
 
 /**
- * What happens to a request instead of an answer: the connection is cut before it is read, it is handled and its
- * answer lost, or it is refused with a status and a code.
+ * What happens to a request: the connection is cut before it is read, it is handled and its answer lost, or it is
+ * refused with a status and a code.
  */
 export type S3Fault = 'cut' | 'answer lost' | { status: number; code: string };
 
 export interface S3Server {
-  /** For BACKUP_STORES. */
+  /** An address for BACKUP_STORES. */
   address(prefix: string, parameters?: string): string;
   /** Variables with its credentials. */
   env: Record<string, string>;
   /** All requests since the last call. */
   takeRequests(): S3Request[];
-  /** Decides what is refused from now on; null for nothing. */
+  /** Decides which requests fail from now on; null for none. */
   fail(decide: ((request: S3Request) => S3Fault | undefined) | null): void;
-  /** Where the bucket's objects are files; their names get a suffix. */
+  /** The folder in which the bucket's objects are files; their names get a suffix. */
   folder: string;
   close(): Promise<void>;
 }
@@ -55,16 +55,16 @@ export function useS3Server(): S3Server {
 }
 
 /**
- * s3rver, a server of the S3 protocol that keeps objects in files. It deviates from S3 in that it ignores
- * `If-None-Match` on writes, which is added here, that it neither checks nor reports SHA-256, and that it cannot
- * list or abort uploads in parts.
+ * Starts s3rver, a server of the S3 protocol that keeps objects in files. It differs from S3 in that it ignores
+ * `If-None-Match` on writes, which is added here, that it neither checks nor reports SHA-256, and that it cannot list
+ * or abort multipart uploads.
  */
 export async function startS3Server(): Promise<S3Server> {
   const { path: directory, remove } = await temporaryFolder();
   const app = new S3rver({
     directory,
     silent: true,
-    // It signs a path that ends in a slash in another way than AWS.
+    // It signs a path that ends in a slash differently than AWS.
     allowMismatchedSignatures: true,
     configureBuckets: [{ name: BUCKET, configs: [] }],
   });
@@ -86,14 +86,14 @@ export async function startS3Server(): Promise<S3Server> {
     requests.push(request);
     const fault = decide?.(request);
     if (fault === 'cut') return void req.socket.destroy();
-    if (fault === 'answer lost') return void answerNobody(req, res, handle);
+    if (fault === 'answer lost') return void dropResponse(req, res, handle);
     if (fault !== undefined) return refuse(req, res, fault);
     void handleConditionally(req, res, key);
   });
 
   async function handleConditionally(req: IncomingMessage, res: ServerResponse, key: string) {
     if (req.headers['if-none-match'] !== '*' || req.method === 'GET') return handle(req, res);
-    // One writer of a key at a time, as the first decides.
+    // Only one writer of a key at a time, and the first one wins.
     const taken = { status: 412, code: 'PreconditionFailed' };
     if (writing.has(key)) return refuse(req, res, taken);
     writing.add(key);
@@ -138,7 +138,7 @@ function refuse(
   });
 }
 
-function answerNobody(
+function dropResponse(
   req: IncomingMessage,
   res: ServerResponse,
   handle: (req: IncomingMessage, res: ServerResponse) => unknown,

@@ -7,12 +7,12 @@ export interface FinishedScript {
   stderr: string;
 }
 
-/** A script of this project as a child process, with an environment of nothing but what is given. */
+/** A script of this project as a child process, with only the environment that is given. */
 export interface RunningScript {
   child: ChildProcess;
   /** Everything written so far, both streams. */
   output(): string;
-  /** Resolves with the match when the output has it; rejects when the process ends without. */
+  /** Resolves with the match once the output has it; rejects if the process ends without it. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
   finished: Promise<FinishedScript>;
 }
@@ -20,15 +20,15 @@ export interface RunningScript {
 export interface ScriptOptions {
   args?: string[];
   env?: Record<string, string>;
-  /** The folder that it runs in; never the project's, so that no `.env` of a developer is read. */
+  /** The folder that it runs in; never the project's, so that no developer's `.env` is read. */
   cwd: string;
-  /** Everything that comes on stdin, by default nothing; null leaves it open. */
+  /** All of stdin, by default empty; null leaves it open. */
   stdin?: string | null;
 }
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** What every script of a test has in its environment. */
+/** What every script has in its environment in tests. */
 export function scriptEnvironment(cwd: string): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
   return { PATH, HOME: cwd, NODE_COMPILE_CACHE };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as a scripted server got it. */
+/** A request that a scripted server received. */
 export interface ReceivedRequest {
   method: string;
   /** Path with query. */
@@ -23,10 +23,7 @@ export interface ScriptedServer {
   close(): Promise<void>;
 }
 
-/**
- * A server on 127.0.0.1 with scripted responses that records its requests. A body that is not text is sent as
- * JSON.
- */
+/** A server on 127.0.0.1 with scripted responses that records its requests. A body that is not text is sent as JSON. */
 export async function startScriptedServer(
   answer: (request: ReceivedRequest) => ScriptedAnswer,
 ): Promise<ScriptedServer> {

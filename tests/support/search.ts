@@ -18,7 +18,7 @@ import { silentLog, type TestDatabase } from './databases.ts';
 import { latest } from './hooks.ts';
 import { empty, sql, truncate } from './records.ts';
 
-/** The file's database for searches, without records, answers and generations when a test begins. */
+/** The file's database for searches, with no records, answers or generations when a test begins. */
 export function useSearchDatabase(create: () => Promise<TestDatabase>): TestDatabase {
   let database: TestDatabase;
   beforeAll(async () => {
@@ -44,7 +44,7 @@ const withoutGateway: Pick<SearchDeps, 'client' | 'resolveKeys'> = {
   },
 };
 
-/** Searches everything that can be found, without a gateway. */
+/** Searches everything, without a gateway. */
 export function ask(
   db: Database,
   query: string,
@@ -77,7 +77,7 @@ export async function find(
   return results.map(({ source_type, source_id }) => `${source_type} ${source_id}`);
 }
 
-/** Embeds everything there is with the built-in model and activates the generation. Returns its id. */
+/** Embeds everything with the built-in model and activates the generation. Returns its id. */
 export async function activateBuiltIn(db: Database): Promise<number> {
   const { id } = await startGeneration(db, hashingModel);
   await processBatches(
@@ -94,7 +94,7 @@ export async function activateBuiltIn(db: Database): Promise<number> {
   return id;
 }
 
-/** Removes every generation with what belongs to it. */
+/** Removes every generation with everything that belongs to it. */
 export async function forgetGenerations(db: Database): Promise<void> {
   await truncate(
     db,
@@ -103,7 +103,7 @@ export async function forgetGenerations(db: Database): Promise<void> {
   await dropOrphanedIndexes(db);
 }
 
-/** Stores a question and its answer in a chat of a user, and returns the answer's id. */
+/** Stores a question and its answer in a user's chat, and returns the answer's id. */
 export async function insertAnswer(
   db: Database,
   username: string,

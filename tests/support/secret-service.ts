@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 
 const programs = ['dbus-daemon', 'gnome-keyring-daemon'];
 
-/** Can this machine run a keychain of its own for a test? Without one those tests are skipped. */
+/** Whether this machine can run a separate keychain for a test. Without one, those tests are skipped. */
 export const hasSecretService = programs.every(
   (program) => spawnSync(program, ['--version']).status === 0,
 );
@@ -17,7 +17,7 @@ if (!hasSecretService) {
 
 /** A desktop's keychain: a D-Bus session with an unlocked, empty GNOME keyring. */
 export interface SecretService {
-  /** What a program of that desktop session has in its environment. */
+  /** The environment of a program in that desktop session. */
   env: Record<string, string>;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export async function startSecretService(): Promise<SecretService> {
   });
   const [address] = (await once(createInterface(bus.stdout), 'line')) as [string];
   const session = { ...env, DBUS_SESSION_BUS_ADDRESS: address };
-  // Goes into the background when it is ready, and ends with the bus.
+  // Goes into the background once it is ready, and ends with the bus.
   const keyring = spawn('gnome-keyring-daemon', ['--unlock', '--components=secrets'], {
     env: session,
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Validates a JSON value against a schema, more strictly than parsing does: no field may be missing or
- * additional, and fields must be in the schema's order. Throws an Error for the first problem.
+ * Validates a JSON value against a schema more strictly than parsing does: no field may be missing or additional, and
+ * fields must be in the schema's order. Throws an Error for the first problem.
  */
 export function checkShape(schema: z.core.$ZodType, value: unknown, path = 'body'): void {
   z.parse(schema, value);

@@ -25,11 +25,11 @@ declare module 'vitest' {
 
 const migratedDatabase = 'migrated';
 
-/** Starts the Postgres that all test files share, and makes the databases that theirs are copied from. */
+/** Starts the Postgres that all test files share, and creates the databases from which theirs are copied. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const templates = await makeEmbeddedTemplates();
   const leaveMemory = useMemoryForTemporaryFiles();
-  // Half of what a command of ours takes is compiling: every process that a test starts reads the same cache.
+  // Compiling takes half the time of our commands, so every process that a test starts reads the same cache.
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache');
   const server = await startPostgres();
   const stop = async () => {

@@ -11,13 +11,13 @@ import { type S3Server, useS3Server } from './s3-server.ts';
 import { useVersionedApp, type VersionedApp, withIncrements } from './versioned-app.ts';
 import { callWorker, type WorkerCall } from './worker.ts';
 
-/** A kind of store that tests are done with. */
+/** A kind of store to test with. */
 export interface StoreKind {
   place: 'folder' | 'bucket';
   isEncrypted: boolean;
 }
 
-/** Each place and each form once, with names for tests: where bytes go and what they are is independent. */
+/** Each place and each form once, with names for tests: where bytes go and what they contain are independent. */
 export const storeKinds: [string, StoreKind][] = [
   ['a folder', { place: 'folder', isEncrypted: false }],
   ['an encrypted bucket', { place: 'bucket', isEncrypted: true }],
@@ -28,14 +28,14 @@ export interface StoreWorld extends VersionedApp {
   server: S3Server;
   /** The address of the store. */
   address: string;
-  /** Another store, which is empty. */
+  /** The address of another store, which is empty. */
   other: string;
   namesKey: string;
   /** Backs up to the store. */
   store(): ReturnType<typeof callWorker>;
-  /** Backs up the repository as it is at first: really in one test, for the others the result is copied. */
+  /** Backs up the repository in its first state: really in one test; the others get a copy of the result. */
   storeFirst(): ReturnType<typeof callWorker>;
-  /** Forgets the machine: archives, records of the stores, everything but the repository. */
+  /** Deletes everything of the machine but the repository: archives, and the records of the stores. */
   loseMachine(): Promise<void>;
   /** The folder of the other machine. */
   elsewhere: string;
@@ -48,9 +48,9 @@ export interface StoreWorld extends VersionedApp {
   withIdentity: string[];
   /** Every object of the store by key. */
   objects(): Promise<{ key: string; parsed: ParsedKey | null; path: string }[]>;
-  /** Puts a copy of an object under another key, behind the back of the store. */
+  /** Copies an object to another key without the store's knowledge. */
   forge(key: string, from: string): Promise<void>;
-  /** Removes an object behind the back of the store. */
+  /** Removes an object without the store's knowledge. */
   lose(key: string): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ const hastyClock: Clock = {
   sleep: async (_ms, signal) => signal?.throwIfAborted(),
 };
 
-/** A world for each test, always with the same addresses. */
+/** Gives each test a world, always with the same addresses. */
 export function useStoreWorld(database: TestDatabase, kind: StoreKind): StoreWorld {
   const app = useVersionedApp(database);
   const server = useS3Server();
@@ -103,7 +103,7 @@ async function createStoreWorld(
     BACKUP_NAMES_KEY: namesKey,
   };
   const root = join(place === 'folder' ? app.folder : server.folder, 'store');
-  /** The server keeps an object in a file with a suffix, and its facts in others. */
+  /** The server keeps an object in a file with a suffix, and its metadata in others. */
   const suffix = place === 'folder' ? '' : '._S3rver_object';
   const facts = ['._S3rver_metadata.json', '._S3rver_object.md5'];
   return {

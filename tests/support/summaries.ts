@@ -14,7 +14,7 @@ const counted = {
     FROM backup_results GROUP BY 1 HAVING sum(archive_size_bytes) <> 0`,
 };
 
-/** Every total in which a summary differs from a count over its table, as seen by this connection. */
+/** Every total in which a summary differs from a count over its table, as this connection sees it. */
 export async function findWrongFigures(client: Client): Promise<unknown[]> {
   const wrong: unknown[] = [];
   for (const table of ['logs', 'results'] as const) {
@@ -28,7 +28,7 @@ export async function findWrongFigures(client: Client): Promise<unknown[]> {
   return wrong;
 }
 
-/** How many rows the summaries hold. */
+/** How many rows the summaries have. */
 export async function countSummaryRows(client: Client): Promise<{ logs: number; results: number }> {
   const { rows } = await client.query<{ logs: number; results: number }>(`
     SELECT (SELECT count(*)::int FROM execution_log_counts) AS logs,

@@ -6,14 +6,14 @@ import { createRepository, type TestRepository } from './git.ts';
 import { type GitServer, startGitServer } from './git-server.ts';
 import { callWorker, type WorkerCall } from './worker.ts';
 
-/** What a test of backup runs works with; made again for each test but for the git server. */
+/** The environment of a test of backup runs. All but the git server is new for each test. */
 export interface TeamApp {
   /** Serves the repository as `team/app.git`. */
   server: GitServer;
   database: TestDatabase;
   folder: string;
   archives: string;
-  /** A repository of one commit. */
+  /** A repository with one commit. */
   app: TestRepository;
   /** Runs the worker on the repository. */
   backUp(call?: Partial<WorkerCall>): ReturnType<typeof callWorker>;

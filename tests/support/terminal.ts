@@ -3,13 +3,13 @@ import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
 import { scriptEnvironment } from './script.ts';
 
-/** A script of this project on a pseudo-terminal, with an environment of nothing but what is given. */
+/** A script of this project on a pseudo-terminal, with only the environment that is given. */
 export interface TerminalScript {
-  /** Everything that was shown so far, with its control sequences. */
+  /** Everything shown so far, with its control sequences. */
   output(): string;
-  /** Resolves with the match when the output, without control sequences, has it. */
+  /** Resolves with the match once the output, without control sequences, has it. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Types. */
+  /** Types keys. */
   type(keys: string): void;
   finished: Promise<{ code: number; output: string }>;
 }

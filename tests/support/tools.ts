@@ -7,14 +7,14 @@ import { readTool, type Tool, type ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import { silentLog } from './databases.ts';
 
-/** The tool of a name. */
+/** The tool with a name. */
 export function findTool(name: string) {
   const tool = tools.find((tool) => tool.name === name);
   if (!tool) throw new Error(`there is no tool ${name}`);
   return tool;
 }
 
-/** A tool that only tests have; by default without parameters and with any answer. */
+/** A tool that exists only in tests; by default without parameters and with any answer. */
 export function testTool(
   name: string,
   handler: Tool['handler'],
@@ -30,7 +30,7 @@ export function testTool(
   });
 }
 
-/** Deps of tools for a test. Those that are not given throw when they are used. */
+/** Dependencies of tools for a test. Those that are not given throw when they are used. */
 export function createTestToolDeps(given: Partial<ToolDeps>): ToolDeps & { clock: TestClock } {
   const absent = (name: string) =>
     new Proxy(

@@ -9,19 +9,19 @@ import type { Reply } from './resp.ts';
 const TOKEN = 'token-of-the-redis-bridge';
 
 /**
- * How the bridge behaves: as it should, with an error, or without ever answering; `lose` does what it is
- * asked and then answers an error.
+ * How the bridge behaves: normally, with an error, or without ever answering; `lose` does what it is asked and then
+ * answers with an error.
  */
 export type BridgeMode = 'serve' | 'fail' | 'hang' | 'lose';
 
-/** A real Redis behind the REST interface that the client of production speaks. */
+/** A real Redis behind the REST interface that the production client speaks. */
 export interface UpstashRest {
   /** The variables that point a client here. */
   environment: { UPSTASH_REDIS_REST_URL: string; UPSTASH_REDIS_REST_TOKEN: string };
   mode: BridgeMode;
-  /** HTTP requests that arrived so far. */
+  /** How many HTTP requests have arrived. */
   requests: number;
-  /** Sends a command past the bridge. */
+  /** Sends a command directly to Redis. */
   send: RedisServer['send'];
   close(): Promise<void>;
 }
@@ -62,10 +62,10 @@ export async function startUpstashRest(): Promise<UpstashRest> {
   return bridge;
 }
 
-/** The flag of scripts that only this service's Redis knows; a plain one refuses the script. */
+/** The flag of scripts that only this service's Redis knows; a plain one refuses such scripts. */
 const OWN_FLAG = /^#!lua flags=allow-key-locking/;
 
-/** Sends scripts without that flag, and finds them again by the digest that the client knows. */
+/** Sends scripts without that flag, and finds them by the digest that the client knows. */
 function sendScriptsPlain(send: RedisServer['send']): RedisServer['send'] {
   const digests = new Map<string, string>();
   return (command) => {

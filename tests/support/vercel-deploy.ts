@@ -21,8 +21,8 @@ const answers: [RegExp, unknown][] = [
 ];
 
 /**
- * Deploys a folder by the platform's command line to a stand-in of its API. Returns the paths of the files
- * that it sends. Throws if the command line rejects the folder.
+ * Deploys a folder with the platform's command line to a stand-in for its API. Returns the paths of the files that are
+ * sent. Throws if the command line rejects the folder.
  */
 export async function deployToStandIn(folder: string, options: string[] = []): Promise<string[]> {
   const api = await startScriptedServer(({ path }): ScriptedAnswer => {

@@ -11,7 +11,7 @@ import { latest } from './hooks.ts';
 import { prepareOnce } from './prepare-once.ts';
 import { callWorker } from './worker.ts';
 
-/** Variables with which every archive gets increments. */
+/** Variables that give every archive increments. */
 export const withIncrements = { BACKUP_INCREMENTS_FROM_MIB: '0' };
 
 /** A repository `local/app` with two commits and a branch, and its archive. */
@@ -22,14 +22,14 @@ export interface VersionedApp {
   archives: string;
   app: TestRepository;
   backUp(env?: Record<string, string>): ReturnType<typeof callWorker>;
-  /** Backs up the repository as it is at first: really in one test, for the others the result is copied. */
+  /** Backs up the repository in its first state: really in one test; the others get a copy of the result. */
   backUpFirst(env?: Record<string, string>): ReturnType<typeof callWorker>;
   readNote(): Promise<ArchiveNote>;
-  /** The refs of a version by its manifest, without HEAD. */
+  /** The refs of a version according to its manifest, without HEAD. */
   refsOfVersion(version: number): Promise<string[]>;
   /** Restores a version with git alone, and returns its refs. */
   restore(version: number): Promise<string[]>;
-  /** Replaces the history of `main`, and deletes the old one as a host does. */
+  /** Rewrites the history of `main`, and deletes the old one as a host does. */
   forcePush(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export async function refsOf(path: string): Promise<string[]> {
 
 const nameOf = (ref: string) => ref.slice(ref.indexOf(' ') + 1);
 
-/** One for each test, always in the same folder. */
+/** Gives each test an app, always in the same folder. */
 export function useVersionedApp(database: TestDatabase): VersionedApp {
   const origin = useSharedFolder();
   const folder = useTemporaryFolder();
@@ -53,14 +53,14 @@ export function useVersionedApp(database: TestDatabase): VersionedApp {
     repository = await createFirst(origin);
   });
   beforeEach(async () => {
-    // Stores have the addresses of the test before.
+    // The stores still have the addresses of the test before.
     await database.db.query({ text: 'DELETE FROM archive_stores' });
     current = { ...(await createVersionedApp(database, repository, folder)), backUpFirst };
   });
   return world;
 }
 
-/** The repository of which each test gets a copy. */
+/** The repository that each test gets a copy of. */
 async function createFirst(path: string): Promise<TestRepository> {
   const app = await createRepository(path);
   // Large enough that a few increments do not make a new full bundle due.

@@ -16,9 +16,9 @@ export interface WorkerCall {
   clock?: Clock;
   signal?: AbortSignal;
   isTerminal?: boolean;
-  /** Variables beside PATH and HOME. */
+  /** Variables in addition to PATH and HOME. */
   env?: Record<string, string>;
-  /** Stands between the worker and its database. */
+  /** Wraps the worker's database. */
   wrap?(db: Database): Database;
 }
 
@@ -70,12 +70,12 @@ async function forgetVersions(db: Database): Promise<void> {
     await db.query({ text: 'DELETE FROM archive_versions' });
     await db.query({ text: 'DELETE FROM archive_refs' });
   } catch (error) {
-    // A test may be about a database that is away.
+    // The test may be about an unreachable database.
     if (!isDatabaseUnavailable(error)) throw error;
   }
 }
 
-/** Rows of a statement, with its columns as JSON has them. */
+/** The rows of a statement, with columns as in JSON. */
 export async function rowsOf<Row = Record<string, unknown>>(
   db: Database,
   select: string,
@@ -85,7 +85,7 @@ export async function rowsOf<Row = Record<string, unknown>>(
   return JSON.parse(found?.rows ?? '[]') as Row[];
 }
 
-/** What became of each repository in the last run. */
+/** The outcome of each repository in the last run. */
 export const lastResults = (db: Database) =>
   rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
     db,

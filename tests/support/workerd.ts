@@ -23,9 +23,9 @@ function readConfiguration(): { compatibility_date: string; compatibility_flags:
   return JSON.parse(json);
 }
 
-/** Everything in workerd, with a database behind Neon's HTTP driver and Redis behind its REST interface. */
+/** All surfaces in workerd, with a database behind Neon's HTTP driver and Redis behind its REST interface. */
 export interface Workerd {
-  /** Where workerd answers, without a slash at the end. */
+  /** Its address, without a slash at the end. */
   url: string;
   database: TestDatabase;
   neon: NeonEndpoint;
@@ -33,14 +33,14 @@ export interface Workerd {
   gateway: Gateway;
   /** The log records that workerd wrote. */
   logged: Record<string, unknown>[];
-  /** The distinct hosts that workerd sent requests to. */
+  /** The distinct hosts to which workerd sent requests. */
   asked: Set<string>;
   close(): Promise<void>;
 }
 
 /**
- * Starts the built module. Nothing leaves the machine: its requests go to the stand-ins. The database,
- * which is closed with it, is a Postgres without the vector extension unless one is given.
+ * Starts the built module. Nothing leaves the machine: its requests go to the stand-ins. The database, which is closed
+ * with it, is by default a Postgres without the vector extension.
  */
 export async function startWorkerd(
   environment: Record<string, string> = {},
@@ -57,7 +57,7 @@ export async function startWorkerd(
     modules: [{ type: 'ESModule', path: 'isolate.js', contents: await bundleIsolate() }],
     compatibilityDate: configuration.compatibility_date,
     compatibilityFlags: configuration.compatibility_flags,
-    // Bypasses the proxy of the library, which does not forward disconnects.
+    // Bypasses the library's proxy, which does not forward disconnects.
     unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
     bindings: {
       ...observatoryEnvironment,
@@ -75,12 +75,12 @@ export async function startWorkerd(
       const send = new URL(url).host.endsWith('.neon.tech') ? neon.fetch : fetch;
       const body = method === 'GET' ? null : await request.arrayBuffer();
       const answer = await send(url, { method, headers: [...headers], body });
-      // The response was already decompressed.
+      // The response is already decompressed.
       const given = [...answer.headers].filter(([name]) => name !== 'content-encoding');
       return new MiniflareResponse(answer.body as never, { status: answer.status, headers: given });
     },
     handleStructuredLogs({ message }: { message: string }) {
-      // The runtime has its own word now and then.
+      // The runtime also prints lines of its own.
       if (message.startsWith('{')) logged.push(JSON.parse(message));
     },
   });
@@ -98,7 +98,7 @@ export async function startWorkerd(
   };
 }
 
-/** Sends a request whose client can leave so that the runtime sees it at once: by a reset. */
+/** Sends a request whose client can leave by a reset, which the runtime sees at once. */
 export function sendAndLeave(
   url: string,
   options: { method?: string; headers: Record<string, string>; body?: string },

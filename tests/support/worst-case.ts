@@ -36,9 +36,8 @@ export async function fillWithTwoHundredFailures(db: Database): Promise<void> {
 }
 
 /**
- * About the largest data that other writers may have stored, in run 3650: names of 10,000 characters, texts
- * of 40 KiB that JSON doubles or worse, 200 different errors, 200 fixes of one run, a run a day for ten
- * years.
+ * Roughly the largest data that other writers may have stored, in run 3650: names of 10,000 characters, texts of 40 KiB
+ * that JSON doubles or worse, 200 different errors, 200 fixes of one run, and a run a day for ten years.
  */
 export async function fillWithWorstCase(db: Database): Promise<void> {
   await empty(db);

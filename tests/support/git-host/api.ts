@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { findGrant, type GitHostState, type HostRepository } from './state.ts';
 
-/** The host's REST API, as far as the worker asks. */
+/** The parts of the host's REST API that the worker uses. */
 export function apiRoutes(state: GitHostState): Hono {
   const app = new Hono();
 
@@ -16,7 +16,7 @@ export function apiRoutes(state: GitHostState): Hono {
       const message = 'You have exceeded a secondary rate limit.';
       return c.json({ message }, 403, { 'retry-after': String(instead.retryAfter) });
     }
-    // The client holds this against the time of its machine.
+    // The client compares this with the time of its own machine.
     const reset = Math.floor(Date.now() / 1_000) + instead.resetInSeconds;
     const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) };
     return c.json({ message: 'API rate limit exceeded' }, 403, headers);

@@ -55,7 +55,7 @@ export function loginRoutes(state: GitHostState, url: () => string): Hono {
     const isGood =
       spent && spent.clientId === body.client_id && (spent.endsAt ?? 0) > state.clock.now();
     if (!isGood) return fault('bad_refresh_token');
-    // Rotation: the old one ends here.
+    // Rotation: the old one is no longer valid.
     state.refreshTokens.delete(body.refresh_token ?? '');
     return Response.json(grantAppToken(state, spent.login, spent.clientId));
   }
@@ -71,7 +71,7 @@ function answerWith(
   return Response.json({ message, error }, { status, headers: headers as Record<string, string> });
 }
 
-/** The host answers faults of OAuth with 200. */
+/** The host answers OAuth errors with status 200. */
 function fault(error: string, interval?: number): Response {
   return Response.json({
     error,

@@ -8,14 +8,14 @@ import { apiRoutes } from './api.ts';
 import { loginRoutes } from './logins.ts';
 import { createGitHostState, type GitHostState, type HostRepository } from './state.ts';
 
-/** A git host on loopback: GIT_HOST_URL is its `url`, and its API is where an enterprise host has it. */
+/** A git host on loopback: GIT_HOST_URL is its `url`, and its API has the paths of an enterprise host. */
 export interface GitHost {
   url: string;
   state: GitHostState;
-  /** A person on the host allows every login that waits. */
+  /** Makes a person on the host allow every login that waits. */
   approve(login: string): void;
   addRepository(repository: HostRepository): void;
-  /** Takes further routes, such as git's own protocol, before the first request. */
+  /** The app to which further routes, such as git's own protocol, can be added before the first request. */
   app: Hono;
   close(): Promise<void>;
 }

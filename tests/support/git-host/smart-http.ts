@@ -4,19 +4,19 @@ import { Readable } from 'node:stream';
 import type { Context, Hono } from 'hono';
 import { findGrant, type GitHostState } from './state.ts';
 
-/** The host's repositories over git's HTTP protocol, by git's own `git http-backend`. */
+/** Serves the host's repositories over git's HTTP protocol with git's own `git http-backend`. */
 export interface SmartHttp {
-  /** Every request, with the header that it came with. */
+  /** Every request, with its Authorization header. */
   requests: { path: string; authorization: string | null }[];
-  /** Answers requests for a repository's full name so, instead of the ordinary. */
+  /** Replaces the usual answer for repositories, by their full names. */
   answers: Map<string, (c: Context) => Response | Promise<Response>>;
-  /** The ordinary answer to a request. */
+  /** The usual answer to a request. */
   serve(c: Context): Promise<Response>;
 }
 
 /**
- * Serves `<folder>/<owner>/<name>.git`. A private repository is shown to a token of the host alone, and
- * only a token may push, as the real host has it. Takes `x-access-token:<token>` as basic credentials.
+ * Serves `<folder>/<owner>/<name>.git`. A private repository is shown only with a token of the host, and only a token
+ * may push, as on the real host. Takes `x-access-token:<token>` as basic credentials.
  */
 export function serveSmartHttp(app: Hono, state: GitHostState, folder: string): SmartHttp {
   const nameOf = (c: Context) => {
@@ -82,14 +82,14 @@ async function callBackend(c: Context, folder: string, login: string | null): Pr
     },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  // git hangs up when it has what it asked for; the rest of the request is of no use then.
+  // git hangs up once it has what it asked for, and the rest of the request is of no use then.
   child.stdin.on('error', () => child.stdin.destroy());
   if (c.req.raw.body) Readable.fromWeb(c.req.raw.body as never).pipe(child.stdin);
   else child.stdin.end();
   return readAnswer(child.stdout);
 }
 
-/** What a CGI program writes: header lines, an empty one, the body. */
+/** Parses the output of a CGI program: header lines, an empty one, the body. */
 async function readAnswer(output: Readable): Promise<Response> {
   let read = Buffer.alloc(0);
   let end = -1;

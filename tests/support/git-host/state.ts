@@ -5,13 +5,13 @@ export interface HostRepository {
   /** `owner/name`. */
   fullName: string;
   private?: boolean;
-  /** Open to its enterprise; its API calls it private too. */
+  /** Visible to its whole enterprise; the API calls it private as well. */
   internal?: boolean;
   archived?: boolean;
   fork?: boolean;
-  /** KiB, as its API has it. */
+  /** In KiB, as the API has it. */
   size?: number;
-  /** Closed by the host: its API answers 451. */
+  /** Disabled by the host: the API answers 451. */
   disabled?: boolean;
   defaultBranch?: string;
 }
@@ -23,23 +23,23 @@ export interface HostInstallation {
   selection: 'all' | 'selected';
   /** Full names. */
   repositories: string[];
-  /** Its repositories are then unavailable. */
+  /** Makes its repositories unavailable. */
   suspended?: boolean;
 }
 
-/** What one poll of the device flow, or a refresh, answers instead of the ordinary. */
+/** What one poll of the device flow, or a refresh, answers instead of the usual. */
 export type PollAnswer =
   | { error: string; interval?: number }
-  /** `echo`: with the code or refresh token that it was sent; `error`: with a code of OAuth. */
+  /** `echo`: includes the code or refresh token that was sent; `error`: an OAuth error code. */
   | { status: number; retryAfter?: number; echo?: boolean; error?: string }
-  /** Grants a token, as a host that does not rotate refresh tokens. */
+  /** Grants a token without a new refresh token, as a host that does not rotate them. */
   | { keepsRefreshToken: true };
 
-/** An answer that the next request of the API gets instead of the ordinary. */
+/** What the next API request is answered instead of the usual. */
 export type ApiAnswer =
   /** `echo`: the host repeats in its message what it was sent. */
   | { status: number; echo?: boolean }
-  /** The limit of an hour, over until the host's clock is at `resetInSeconds`. */
+  /** The hourly limit, which ends when the host's clock reaches `resetInSeconds`. */
   | { limit: 'primary'; resetInSeconds: number }
   | { limit: 'secondary'; retryAfter: number };
 
@@ -54,12 +54,12 @@ export interface HostRequest {
 
 interface Grant {
   login: string;
-  /** Milliseconds since the epoch; null does not end. */
+  /** Milliseconds since the epoch; null if it does not expire. */
   endsAt: number | null;
   ofApp: boolean;
 }
 
-/** The state of the stand-in host. Tests change it while it runs. */
+/** The state of the stand-in host. Tests change it while the host runs. */
 export interface GitHostState {
   clock: Clock;
   /** Client ids of apps. */
@@ -76,7 +76,7 @@ export interface GitHostState {
     string,
     { clientId: string; userCode: string; endsAt: number; login: string | null }
   >;
-  /** Answers of the next polls; afterwards it is decided by `approve`. */
+  /** Answers to the next polls; afterwards `approve` decides. */
   polls: PollAnswer[];
   apiAnswers: ApiAnswer[];
   /** Code of the manifest flow → what it becomes. */
@@ -84,9 +84,9 @@ export interface GitHostState {
   requests: HostRequest[];
   tokenSeconds: number;
   refreshSeconds: number;
-  /** Whether its API says when a token expires. */
+  /** Whether the API says when a token expires. */
   tellsExpiration: boolean;
-  /** Seconds between polls that the host asks for. */
+  /** The number of seconds that the host asks to wait between polls. */
   interval: number;
   pageSize: number;
 }
@@ -115,7 +115,7 @@ export function createGitHostState(clock: Clock): GitHostState {
   };
 }
 
-/** A token in a form of the real host's, so that redaction is tried on it too. */
+/** A token in a form of the real host, so that redaction is tested with it as well. */
 export function makeToken(prefix: 'ghu' | 'ghr' | 'ghp' | 'gho'): string {
   return `${prefix}_${randomBytes(27).toString('hex').slice(0, 36)}`;
 }
