@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
 
-// `npm run soak -- [part]... [--long] [--seed N] [--report FILE]`: repeats what the tests prove once, until
-// it breaks. Short by default, as in the check run.
+// `npm run soak -- [part]... [--long] [--seed N] [--report FILE]`: repeats what the tests prove once, until it breaks.
+// Short by default, as in the check run.
 
 const folder = import.meta.dirname;
 const parts = readdirSync(folder, { withFileTypes: true })

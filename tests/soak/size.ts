@@ -1,4 +1,4 @@
-/** Whether the suite runs in its long form (`npm run soak -- --long`) or in the short one of the check run. */
+/** Whether the suite runs in its long form (`npm run soak -- --long`) or in the short form of the check run. */
 export const isLong = process.env.SOAK_SIZE === 'long';
 
 /** The number of repetitions: few in the check run, many with --long. */

@@ -10,11 +10,11 @@ export default defineConfig({
     pool: 'forks',
     // Sequentially, because each part measures or kills something, and would disturb the others.
     maxWorkers: 1,
-    // The fault matrix breaks its parts side by side: it waits for limits most of the time.
+    // The fault matrix breaks its parts concurrently, because it mostly waits for time limits.
     maxConcurrency: 8,
     testTimeout: 3_600_000,
     hookTimeout: 120_000,
-    // As in the tests.
+    // The same as for the tests.
     retry: 1,
   },
 });

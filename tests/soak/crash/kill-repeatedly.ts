@@ -5,7 +5,7 @@ import { seed, times } from '../size.ts';
 /** A process in the middle of its work. */
 export interface Victim {
   child: ChildProcess;
-  /** Settles when the work is done, where the process then goes on. */
+  /** Settles when the work is done, if the process continues afterwards. */
   done?: Promise<unknown>;
   /** Reads the remaining output after the kill. */
   said?(): string;
@@ -22,8 +22,8 @@ export interface Scenario {
 const GROWTH = 1.1;
 
 /**
- * Runs the work once undisturbed to measure its duration, then kills it repeatedly, each time after a random
- * part of that, and checks what is left. Errors contain the moment and the seed.
+ * Runs the work once undisturbed to measure its duration. Then kills it repeatedly, each time after a random part of
+ * that duration, and checks what is left. Errors contain the moment and the seed.
  */
 export async function killRepeatedly(
   name: string,
@@ -57,9 +57,9 @@ export async function killRepeatedly(
       throw new Error(`${name}: ${when}, --seed ${seed}: ${String(error)}`, { cause: error });
     }
   }
-  // Kills that came after the end tell nothing.
+  // A kill after the end proves nothing.
   if (late > (kills * 2) / 3)
-    throw new Error(`${name}: ${late} of ${kills} kills came after the end`);
+    throw new Error(`${name}: ${late} of ${kills} kills came after the work had ended`);
 }
 
 /** Settles when the work of a victim is done. */
@@ -87,7 +87,7 @@ export function createRandom(name: string): () => number {
   };
 }
 
-/** At most two pieces of work at once: each has its own process, and the machine may have two cores. */
+/** Runs at most two pieces of work at once: each has its own process, and the machine may have two cores. */
 export function createLanes(): <Value>(work: () => Promise<Value>) => Promise<Value> {
   let free = 2;
   const waiting: (() => void)[] = [];

@@ -81,7 +81,7 @@ describe.concurrent('a killed command', () => {
           );
           await sql(db, `UPDATE execution_logs SET created_at = ${since}`);
           await sql(db, `UPDATE backup_results SET created_at = ${since}`);
-          // Every other time, the sweep comes before the next run.
+          // Every other time, the sweep runs before the next run.
           if (round % 2 === 0) {
             const rule = { now: Date.now(), staleAfterMs: 30 * 60_000 };
             expect(await sweepStaleRuns(db, rule)).toEqual(open.map(({ id }) => id));
@@ -106,7 +106,7 @@ describe.concurrent('a killed command', () => {
       });
     }));
 
-  it('leaves no answer of the chat without its question', ({ onTestFinished }) =>
+  it('leaves no answer in the chat without its question', ({ onTestFinished }) =>
     inTurn(async () => {
       const [database, gateway] = [await createPostgres(), await startGateway()];
       const folder = await temporaryFolder();
@@ -151,13 +151,13 @@ describe.concurrent('a killed command', () => {
             if (roles !== 'user') expect(statuses).toMatch(/^(completed|failed)$/);
           }
           expect(turns.length).toBeLessThanOrEqual(round * asked);
-          // The first round, which is not killed, has all of them.
+          // The first round, which is not killed, includes all of them.
           if (round === 1) expect(turns).toHaveLength(asked);
         },
       });
     }));
 
-  it('leaves an embedded database that opens again and holds what was acknowledged', ({
+  it('leaves an embedded database that opens again and contains what was acknowledged', ({
     onTestFinished,
   }) =>
     inTurn(async () => {
@@ -168,7 +168,7 @@ describe.concurrent('a killed command', () => {
       const kills = times(6, 100);
       let acknowledged = 0;
       for (let kill = 1; kill <= kills; kill += 1) {
-        // One in four comes while it still starts, which may then be the recovery after the last kill.
+        // One kill in four comes during the start, which may be the recovery from the kill before.
         const isEarly = random() < 0.25;
         const afterMs = Math.round(random() * (isEarly ? 3_000 : 1_000));
         try {

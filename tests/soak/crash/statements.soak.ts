@@ -33,7 +33,7 @@ describe.concurrent('a killed process', () => {
         },
         async check() {
           const { db } = database;
-          // Without waiting for the statement of the killed process: the lock does that.
+          // Does not wait for the statement of the killed process: the lock does that.
           await migrate(db, 'drizzle');
           const journal = await sql<{ tags: number; rows: number }>(
             db,
@@ -48,7 +48,7 @@ describe.concurrent('a killed process', () => {
       });
     }));
 
-  it('leaves no job undone and none done twice', ({ onTestFinished }) =>
+  it('leaves no job undone, and none done twice', ({ onTestFinished }) =>
     inTurn(async () => {
       const database = await createPostgresWithVectors();
       onTestFinished(database.close);
@@ -88,7 +88,7 @@ describe.concurrent('a killed process', () => {
       });
     }));
 
-  it('leaves exactly one generation active, the last that was acknowledged or the next', ({
+  it('leaves exactly one generation active: the last acknowledged one or the next', ({
     onTestFinished,
   }) =>
     inTurn(async () => {
@@ -111,7 +111,7 @@ describe.concurrent('a killed process', () => {
           const text = "SELECT id FROM embedding_generations WHERE status = 'ACTIVE'";
           const active = await sql<{ id: number }>(db, text);
           const acknowledged = [...(said?.() ?? '').matchAll(/^done (\d+)$/gm)].length;
-          // Nothing is active before the first activation of all.
+          // Nothing is active before the very first activation.
           const right = [ids[acknowledged - 1], ids[acknowledged]].filter((id) => id !== undefined);
           if (active.length > 0 || acknowledged > 0) {
             expect(active).toHaveLength(1);
@@ -125,7 +125,7 @@ describe.concurrent('a killed process', () => {
       });
     }));
 
-  it('leaves credentials.json whole, and no copy of a secret beside it', ({ onTestFinished }) =>
+  it('leaves credentials.json intact, and no copy of a secret beside it', ({ onTestFinished }) =>
     inTurn(async () => {
       const folder = await temporaryFolder();
       onTestFinished(folder.remove);

@@ -2,8 +2,8 @@ import type { Database } from '../../../lib/database/database.ts';
 import { sql } from '../../support/records.ts';
 
 /**
- * Resolves when no other connection to the database is left. Postgres finishes the statement of a killed
- * process first, and only then can its effect be checked.
+ * Resolves when no other connection to the database is left. Postgres finishes the statement of a killed process first,
+ * and only then can its effect be checked.
  */
 export async function untilAlone(db: Database): Promise<void> {
   const text = `SELECT count(*)::int AS others FROM pg_stat_activity
@@ -13,5 +13,5 @@ export async function untilAlone(db: Database): Promise<void> {
     if (row?.others === 0) return;
     await new Promise((done) => setTimeout(done, 10));
   }
-  throw new Error('a connection of the killed process is still there after 10 seconds');
+  throw new Error('a connection of the killed process is still open after 10 seconds');
 }

@@ -8,7 +8,7 @@ import { processBatches } from '../../../lib/search/process-batch.ts';
 import { createRedactor } from '../../../lib/security/redaction/redactor.ts';
 import { openCredentialsFile } from '../../../lib/worker/logins/credentials-file.ts';
 
-// Does one kind of work, and reports its start and progress: `victim.ts WORK WHERE …`.
+// Does one kind of work, and reports its start and its progress: `victim.ts WORK WHERE …`.
 
 const [work = '', where = '', ...rest] = process.argv.slice(2);
 const say = (line: string) => process.stdout.write(`${line}\n`);

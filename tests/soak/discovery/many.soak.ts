@@ -8,7 +8,7 @@ import { runScript } from '../../support/script.ts';
 import { rowsOf } from '../../support/worker.ts';
 import { times } from '../size.ts';
 
-/** Beside ten that are broken in ten ways. */
+/** The number of intact repositories, in addition to ten that are broken in ten ways. */
 const SOUND = times(30, 190);
 const ALL = SOUND + 10;
 
@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** The worker in a separate process. `peak`: its peak memory in bytes. */
+/** Runs the worker in a separate process. `peak`: its peak memory in bytes. */
 async function runProcess() {
   const peak = join(bench.folder, 'peak');
   const source = `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(peak)}, String(process.resourceUsage().maxRSS)))`;
@@ -55,14 +55,14 @@ async function copy(fullName: string): Promise<string> {
   return path;
 }
 
-it(`ends ${ALL} repositories, ten of them broken in ten ways, in one run within 300 MB`, {
+it(`a run handles ${ALL} repositories, ten of them broken in ten ways, within 300 MB`, {
   timeout: 300_000,
 }, async () => {
   const { state } = bench.host;
   await bench.add({ fullName: 'team/lost', private: true });
   expect((await runProcess()).code).toBe(0);
 
-  // Nine more, and the one that is not listed any more.
+  // Nine more, and the one that is no longer listed.
   for (let number = 0; number < SOUND; number++) await copy(`team/sound-${number}`);
   for (const installation of state.installations) {
     installation.repositories = installation.repositories.filter((name) => name !== 'team/lost');

@@ -4,13 +4,13 @@ import { ADDRESSES } from '../../support/mail.ts';
 
 /** A chat model of the stand-in gateway that is controlled by the question. */
 export interface ChatModel {
-  /** Lets the answer to a question that begins with `Wait` go on. */
+  /** Lets the answer to a question that begins with `Wait` continue. */
   release(question: string): void;
 }
 
 /**
- * Answers every question at once; one that begins with `Wait` after half a thought and when it is released,
- * and to one that begins with `Mail` it mails a report of that subject.
+ * Answers every question at once. A question that begins with `Wait` gets half a thought, and the rest when it is
+ * released. For a question that begins with `Mail`, it mails a report with that subject.
  */
 export function serveChatModel(gateway: Gateway): ChatModel {
   const waiting = new Map<string, PromiseWithResolvers<void>>();

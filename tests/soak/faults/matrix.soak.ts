@@ -10,7 +10,7 @@ import type { Surface } from './surface.ts';
 import { clone, discover, logIn, startRun, underWayRun } from './worker-surfaces.ts';
 import { startDatabaseWorld, startHostWorld, type WorkerWorld } from './worker-worlds.ts';
 
-// Breaks every external service in every way, under everything that uses it.
+// Breaks every external service in every way, under every use of it.
 
 /** Resources that a server may keep besides idle connections: timers of the pool, sockets of clients. */
 const IDLE_RESOURCES = 60;
@@ -18,12 +18,12 @@ const IDLE_RESOURCES = 60;
 /** The outcomes of all uses of a part under one fault. */
 type Seen = Partial<Record<Use, { seen: string; stored: string; fault?: string }>>;
 
-// Neon's endpoint breaks as Postgres does but for its driver, which has tests of its own.
+// Neon's endpoint breaks like Postgres, except for its driver, which has tests of its own.
 if (!isLong) console.info('skipped without --long: Neon; a git host that hangs');
 const triedParts = serverParts.filter((part) => isLong || part !== 'neon');
 const triedDatabases = isLong ? (['postgres', 'neon'] as const) : (['postgres'] as const);
 
-/** Other problems: too late, not recovered, an error. */
+/** Describes other problems: too late, not recovered, an error. */
 function faultOf(result: Result, limit: number, pace: Pace): string | undefined {
   const { outcome, answeredAfterMs, recoveredAfterMs } = result;
   if (outcome instanceof Error) return outcome.message;
@@ -32,7 +32,7 @@ function faultOf(result: Result, limit: number, pace: Pace): string | undefined 
   return undefined;
 }
 
-/** Tries all uses and compares them with the stated outcomes in a single assertion. */
+/** Tries all uses, and compares them with the stated outcomes in a single assertion. */
 async function compare<On>(
   part: Part,
   fault: Fault,
@@ -60,7 +60,7 @@ function cellOf(of: Outcomes, fault: Fault) {
   return { seen: 'works', stored: [], limit: 'database' } as const;
 }
 
-/** The observed one of several valid outcomes; the first one if none matches. */
+/** The observed outcome if it is one of several valid ones; otherwise the first of these. */
 function anyOf(value: string | readonly string[]): unknown {
   if (typeof value === 'string') return value;
   if (value.length === 0) return expect.any(String);
@@ -74,7 +74,7 @@ function pick<On>(surfaces: Record<string, Surface<On>>, chosen: (use: string) =
 }
 
 describe.concurrent('the fault matrix', () => {
-  it('states an outcome for every use, of each part, under each fault', () => {
+  it('states an outcome for every use of each part under each fault', () => {
     expect(Object.keys(outcomes)).toEqual(Object.keys(parts));
     for (const [part, stated] of Object.entries(outcomes)) {
       expect(Object.keys(stated).sort(), part).toEqual(Object.keys(uses).sort());
@@ -89,30 +89,36 @@ describe.concurrent('the fault matrix', () => {
     expect(tried.sort()).toEqual(Object.keys(uses).sort());
   });
 
-  it('a worker whose git host breaks', async ({ onTestFinished }) => {
+  it('has the stated outcomes for a worker whose git host breaks', async ({ onTestFinished }) => {
     const world = await startHostWorld();
     onTestFinished(world.close);
-    // Three minutes of silence: its retries and git's own patience are not to be shortened.
+    // Three minutes of silence: its retries and git's own time limits cannot be shortened.
     const tried = faults.filter((fault) => isLong || fault !== 'hangs');
     const surfaces = { discover, clone, logIn };
     const pace = paceOf(await runFault(null, world.proxy, world.ground, surfaces));
     for (const fault of tried) await compare('gitHost', fault, world, surfaces, pace);
   });
 
-  it.for(triedParts)('a server whose %s breaks', async (part, { onTestFinished }) => {
-    if (part === 'redis' && !hasRedisServer) {
-      throw new Error('redis-server is not installed: its faults cannot be tried');
-    }
-    await tryServer(part, onTestFinished);
-  });
+  it.for(triedParts)(
+    'has the stated outcomes for a server whose %s breaks',
+    async (part, { onTestFinished }) => {
+      if (part === 'redis' && !hasRedisServer) {
+        throw new Error('redis-server is not installed: its faults cannot be tried');
+      }
+      await tryServer(part, onTestFinished);
+    },
+  );
 
-  it.for(triedDatabases)('a worker whose %s breaks', async (part, { onTestFinished }) => {
-    const world = await startDatabaseWorld(part);
-    onTestFinished(world.close);
-    const surfaces = { startRun, underWayRun };
-    const pace = paceOf(await runFault(null, world.proxy, world.ground, surfaces));
-    for (const fault of faults) await compare(part, fault, world, surfaces, pace);
-  });
+  it.for(triedDatabases)(
+    'has the stated outcomes for a worker whose %s breaks',
+    async (part, { onTestFinished }) => {
+      const world = await startDatabaseWorld(part);
+      onTestFinished(world.close);
+      const surfaces = { startRun, underWayRun };
+      const pace = paceOf(await runFault(null, world.proxy, world.ground, surfaces));
+      for (const fault of faults) await compare(part, fault, world, surfaces, pace);
+    },
+  );
 });
 
 async function tryServer(
@@ -148,12 +154,12 @@ async function tryServer(
   const total = (counts: Record<string, number>) =>
     Object.values(counts).reduce((sum, count) => sum + count, 0);
   expect(total(after) - total(before), JSON.stringify(after)).toBeLessThan(IDLE_RESOURCES);
-  // The pool's connections, or those that fetch keeps.
+  // The pool's connections, or those that fetch keeps open.
   expect(proxy.open()).toBeLessThanOrEqual(30);
   isClosed = true;
   const code = await world.close();
   expect(code, 'the server ends by itself').toBe(0);
   expect(server.output()).not.toMatch(/unhandled|uncaught/i);
-  // Everybody has left: a request that is still there is one that a fault made hang forever.
+  // All clients have left: a request that is still open was left hanging forever by a fault.
   expect(server.output()).not.toMatch(/cut off by the shutdown","requests":[1-9]/);
 }

@@ -12,7 +12,7 @@ import {
   withoutIds,
 } from './surface.ts';
 
-/** Calls one tool by the SDK's client, over its own connection. */
+/** Calls one tool with the SDK's client, over its own connection. */
 async function callTool(
   { url, address }: Ground,
   name: string,
@@ -44,11 +44,11 @@ export const searchTool: Surface = request((ground) =>
   callTool(ground, 'search_backup_knowledge', { query: 'clone' }),
 );
 
-/** A tool that writes: what it asked for is queued once, however often it is repeated. */
+/** A tool that writes: what it requests is queued once, however often the call is repeated. */
 export const triggerTool: Surface = request(
   async (ground) => {
     const target_repo = `acme/${ground.label}`;
-    // Only a repository that is tracked can be asked for.
+    // Only a tracked repository can be requested.
     await insertResult(ground.db, 1, target_repo, { status: 'completed' });
     return callTool(ground, 'trigger_backup_run', { target_repo });
   },
@@ -60,7 +60,7 @@ export const triggerTool: Surface = request(
   },
 );
 
-/** The tool that has the observatory mail a report. */
+/** The tool that makes the observatory mail a report. */
 export const reportTool: Surface = request(
   (ground, attempt) =>
     callTool(ground, 'send_backup_report', {

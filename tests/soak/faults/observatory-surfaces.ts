@@ -12,7 +12,7 @@ import {
   withoutIds,
 } from './surface.ts';
 
-/** Longer than the server takes to look at a confirmation several times. */
+/** Longer than the server needs to poll a confirmation several times. */
 const SEVERAL_LOOKS_MS = 1_000;
 
 function call(
@@ -42,7 +42,7 @@ export const login: Surface = request(async ({ url, address: headers }) => {
   return describeAnswer(await fetch(`${url}/auth/login`, { method: 'POST', body, headers }));
 });
 
-/** Every path below /sessions, the reports that are read, the status of embeddings. */
+/** Every path below /sessions, reading reports, and the status of embeddings. */
 export const sessions: Surface = request(async (ground) =>
   describeAnswer(await call(ground, 'GET', '/sessions')),
 );
@@ -55,7 +55,7 @@ export const observatoryReady: Surface = request(async ({ url, address: headers 
 
 export const search: Surface = request(post('/search', { query: 'clone' }));
 
-/** A search whose best results a model of the gateway puts in order. */
+/** A search whose best results are ranked by a model of the gateway. */
 export const rerank: Surface = request(
   post('/search', { query: 'clone', rerank_model_id: 'acme/rerank-free' }),
 );
@@ -137,7 +137,7 @@ export const report: Surface = request(
     const text = 'SELECT status FROM reports WHERE subject = $1';
     const [row] = await sql<{ status: string }>(db, text, [subject]);
     const mails = mail.delivered.filter((it) => it.subject === subject).length;
-    if (mails > 1) throw new Error(`${mails} mails of one report`);
+    if (mails > 1) throw new Error(`${mails} mails for one report`);
     return [
       row ? `the report, ${row.status}` : 'nothing',
       ...(mails === 1 ? ['mailed'] : ['not mailed']),
@@ -170,7 +170,7 @@ async function ask(ground: Ground, question: string): Promise<ChatAnswer> {
   return answer;
 }
 
-/** `works`, or the code of the error that the stream ended with; anything but a whole stream is an error. */
+/** `works`, or the code of the error with which the stream ended. Throws for a stream that is not complete. */
 async function outcomeOf({ status, events, ended }: ChatAnswer): Promise<string> {
   if (status !== null) return status;
   await ended;
@@ -184,7 +184,7 @@ async function outcomeOf({ status, events, ended }: ChatAnswer): Promise<string>
     : WORKS;
 }
 
-/** What is stored of the turn with a question. No answer may be there without its question. */
+/** What is stored of the turn with a question. Throws if there is an answer without its question. */
 async function storedTurn({ db }: Ground, question: string): Promise<string> {
   const text = `SELECT status FROM chat_messages WHERE request_id IN
     (SELECT request_id FROM chat_messages WHERE content = $1 AND role = 'user')
@@ -196,7 +196,7 @@ async function storedTurn({ db }: Ground, question: string): Promise<string> {
        SELECT FROM chat_messages AS asked
        WHERE asked.role = 'user' AND asked.request_id = answer.request_id)`,
   );
-  if (orphans.length > 0) throw new Error('an answer without its question');
+  if (orphans.length > 0) throw new Error('there is an answer without its question');
   if (rows.length === 0) return 'nothing';
   return rows.length === 1 ? 'the question alone' : `the turn, ${rows[1]?.status}`;
 }
@@ -223,7 +223,7 @@ export const runningChat: Surface = async (ground, phases) => {
   return { seen, stored: await storedTurn(ground, question) };
 };
 
-/** A tool that a person approves while the part is broken; she does so once more when it is back. */
+/** A tool that a person approves while the part is broken, and once more when it is back. */
 export const confirmation: Surface = async (ground, phases) => {
   const question = `Mail ${ground.label} approved`;
   const answer = await ask(ground, question);
@@ -241,7 +241,7 @@ export const confirmation: Surface = async (ground, phases) => {
   const decideOnceBack = async () => {
     const outcome = await decide(ground);
     if (outcome.startsWith('503')) {
-      // On a busy machine a decision may take longer than its answer is waited for.
+      // On a busy machine, a decision may take longer than the wait for its answer.
       mayBeDecided = true;
       return null;
     }
@@ -251,14 +251,14 @@ export const confirmation: Surface = async (ground, phases) => {
     seen === WORKS ? '' : `approved again: ${await untilThere(decideOnceBack, 'a decision')}`;
   await outcomeOf(answer);
   const mails = ground.mail.delivered.filter(({ subject }) => subject === question).length;
-  if (mails > 1) throw new Error(`${mails} mails of one approval`);
+  if (mails > 1) throw new Error(`${mails} mails for one approval`);
   return {
     seen,
     stored: [again, mails === 1 ? 'mailed' : 'not mailed'].filter(Boolean).join('; '),
   };
 };
 
-/** A tool that needs approval, called while the part is broken. A person who is asked says yes. */
+/** A tool that needs approval and is called while the part is broken. A person who is asked approves. */
 export const confirmable: Surface = request(async (ground, attempt) => {
   const answer = await ask(ground, `Mail ${ground.label} ${attempt}`);
   const approving = approveWhenAsked(ground, answer);

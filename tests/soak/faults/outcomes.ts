@@ -1,6 +1,6 @@
 import { type Fault, faults } from '../../support/fault-proxy.ts';
 
-// What happens when a part breaks, by part, use and fault. The suite checks each combination; the table in
+// What happens when a part breaks, by part, use and fault. The suite checks each combination, and the table in
 // docs/troubleshooting.md is generated from it.
 
 /** The names of the parts in the table. */
@@ -34,7 +34,7 @@ export const uses = {
   chat: 'a question to the chat',
   runningChat: 'an answer that is being streamed',
   confirmable: 'a mail that the chat asks approval for',
-  confirmation: 'approving a mail of the chat',
+  confirmation: 'approving a mail in the chat',
   report: 'mailing a report',
   readTool: 'MCP tools that read',
   healthTool: '`get_system_health`',
@@ -49,7 +49,7 @@ export const uses = {
 } as const;
 export type Use = keyof typeof uses;
 
-/** The maximum duration: in the suite, and in words. */
+/** The maximum duration, for the suite and in words. */
 export const limits = {
   soon: { seconds: 3, words: '' },
   watched: { seconds: 30, words: '' },
@@ -61,15 +61,15 @@ export const limits = {
   mail: { seconds: 16, words: '15 s' },
   retries: { seconds: 20, words: '15 s' },
   hostHangs: { seconds: 200, words: '3 minutes' },
-  // Three tries of 2 minutes.
+  // Three attempts of 2 minutes each.
   cloneHangs: { seconds: 440, words: '7 minutes' },
 } as const;
 export type Limit = keyof typeof limits;
 
-/** One cell. If there are several alternatives, any of them is correct. */
+/** One cell of the table. If there are several alternatives, any of them is correct. */
 export interface Outcome {
   seen: string | readonly string[];
-  /** What is stored afterwards; empty if nothing notable is. */
+  /** What is stored afterwards; empty if there is nothing notable. */
   stored: string | readonly string[];
   limit: Limit;
 }
@@ -87,7 +87,7 @@ function broken(
   const cell = (fault: Fault): Outcome => ({
     seen,
     stored,
-    // Only a part that does not answer at all is waited for.
+    // Only a part that does not answer at all causes a wait.
     limit: fault === 'hangs' || limit === 'watched' || limit === 'retries' ? limit : 'soon',
     ...differing[fault as keyof typeof differing],
   });
@@ -110,7 +110,7 @@ const staysOpen = broken('stays open, rows come later', {
   slow: { ...works(), limit: 'watched' },
 });
 
-/** The database, whichever driver asks it. */
+/** The database, with any driver. */
 const database: Record<Use, Outcomes> = {
   health: always(),
   ready: broken('503 disconnected', { limit: 'ready' }),
@@ -171,8 +171,8 @@ const database: Record<Use, Outcomes> = {
   startRun: broken('works, and is delivered by the next run', {
     stored: 'no run',
     limit: 'watched',
-    // A run whose start the worker did not learn of is taken over by the next one after 3 minutes.
-    resets: { stored: ['no run', 'a run of nobody for 3 minutes'] },
+    // If the worker did not learn that its run had started, the next run takes it over after 3 minutes.
+    resets: { stored: ['no run', 'an orphaned run for 3 minutes'] },
     slow: { ...works('no run'), limit: 'watched' },
   }),
   underWayRun: broken('waits, then works', {
@@ -200,7 +200,7 @@ const everywhere = Object.fromEntries(
 
 const { startRun, underWayRun, discover, clone, logIn } = notUsed;
 
-/** Each process then counts requests, failed logins and database use separately. */
+/** Without Redis, each process counts requests, failed logins and database use separately. */
 const redis: Record<Use, Outcomes> = {
   ...everywhere,
   ...{ startRun, underWayRun, discover, clone, logIn },
@@ -275,7 +275,7 @@ const mail: Record<Use, Outcomes> = {
   report: broken('502 EMAIL_DELIVERY_FAILED', {
     stored: 'the report, failed; not mailed',
     limit: 'mail',
-    // The service accepted it without a response. Sent again, it is still mailed only once.
+    // The service accepted the mail, but the response was lost. If it is sent again, it is still mailed only once.
     resets: { stored: 'the report, failed; mailed' },
     slow: works('the report, sent; mailed'),
   }),
@@ -312,7 +312,7 @@ const gitHost: Record<Use, Outcomes> = {
   }),
 };
 
-/** Every combination. */
+/** All combinations. */
 export const outcomes: Record<Part, Record<Use, Outcomes>> = {
   postgres: database,
   neon: database,

@@ -1,5 +1,5 @@
-// Loaded into a server before anything else (`node --import`). Says on SIGUSR2 what keeps its process busy,
-// and takes requests to Neon to the stand-in at NEON_STAND_IN.
+// Loaded into a server before anything else (`node --import`). On SIGUSR2, it reports what keeps the process busy.
+// Redirects requests for Neon to the stand-in at NEON_STAND_IN.
 
 const fetchOfNode = globalThis.fetch;
 const standIn = process.env.NEON_STAND_IN;

@@ -4,22 +4,22 @@ import type { Phases, Seen, Surface } from './surface.ts';
 /** The outcome of a surface under one fault. */
 export interface Result {
   outcome: Seen | Error;
-  /** From the moment that the part broke until the client had its answer. */
+  /** The time from the break of the part until the client had its answer. */
   answeredAfterMs: number;
-  /** From the return of the part until the surface worked again. */
+  /** The time from the return of the part until the surface worked again. */
   recoveredAfterMs: number;
 }
 
-/** Longest time from the return of a part until what uses it works again. */
+/** The maximum time from the return of a part until everything that uses it works again. */
 const RECOVERS_WITHIN_MS = 5_000;
 const LEAST_SLACK_MS = 2_000;
 
-/** How long the machine takes for a round in which nothing is broken: limits are held with that in mind. */
+/** How long the machine takes for a round without a fault, which the limits take into account. */
 export interface Pace {
   slackMs: number;
 }
 
-/** What a round took without a fault, and half as much again: the machine may do other things too. */
+/** The duration of a round without a fault, plus half of it, because the machine may do other things as well. */
 export function paceOf(results: Record<string, Result>): Pace {
   const longest = Math.max(
     ...Object.values(results).map((it) => it.answeredAfterMs + it.recoveredAfterMs),
@@ -28,7 +28,7 @@ export function paceOf(results: Record<string, Result>): Pace {
 }
 
 /**
- * Uses all surfaces at once while the part behind the proxy has one fault, or none, repairs it when each has its
+ * Uses all surfaces at once while the part behind the proxy has one fault, or none. Repairs the part once each has its
  * answer, and waits until each works again.
  */
 export async function runFault<On, Name extends string>(
@@ -86,7 +86,7 @@ export function isRecovered({ recoveredAfterMs }: Result, { slackMs }: Pace): bo
   return recoveredAfterMs <= RECOVERS_WITHIN_MS + slackMs;
 }
 
-/** Whether it responded within the stated limit. */
+/** Whether it answered within the stated limit. */
 export function isInTime({ answeredAfterMs }: Result, seconds: number, { slackMs }: Pace): boolean {
   return answeredAfterMs <= seconds * 1_000 + slackMs;
 }

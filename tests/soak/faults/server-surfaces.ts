@@ -25,7 +25,7 @@ import {
 } from './service-surfaces.ts';
 import type { Surface } from './surface.ts';
 
-/** Everything that a server is used for, by the names of the table. */
+/** Everything that a server is used for, by the names in the table. */
 export const serverSurfaces = {
   health,
   ready,

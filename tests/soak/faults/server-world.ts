@@ -22,7 +22,7 @@ import { serveChatModel } from './chat-model.ts';
 import type { Ground } from './surface.ts';
 import { startWatched, type WatchedServer } from './watched-server.ts';
 
-/** The parts that a server stands on. */
+/** The parts that a server depends on. */
 export const serverParts = ['postgres', 'neon', 'redis', 'gateway', 'mail'] as const;
 export type ServerPart = (typeof serverParts)[number];
 
@@ -30,18 +30,18 @@ export type ServerPart = (typeof serverParts)[number];
 export interface ServerWorld {
   server: WatchedServer;
   proxy: FaultProxy;
-  /** `round` tells what is stored in one from what is stored in another. */
+  /** `round` distinguishes what is stored in one round from what is stored in another. */
   groundFor(fault: Fault, round?: string): Ground;
-  /** Ends everything; resolves with the exit code of the server, null when it did not end by itself. */
+  /** Ends everything. Resolves with the server's exit code, or null when it did not end by itself. */
   close(): Promise<number | null>;
 }
 
 const GRACE = { username: 'grace', password: 'the password of grace' };
 
-/** Seconds after which a server with a broken gateway gives a request to it up, instead of 30. */
+/** Seconds after which a server gives up a request to a broken gateway, instead of 30. */
 const GATEWAY_TIMEOUT_SECONDS = 2;
 
-/** Starts everything real but for the stand-ins of gateway, mail and Neon's endpoint. */
+/** Starts everything with real parts, except for the stand-ins for the gateway, mail and Neon's endpoint. */
 export async function startServerWorld(part: ServerPart): Promise<ServerWorld> {
   const closing: (() => Promise<unknown>)[] = [];
   const [gateway, mail] = await Promise.all([startGateway(), startMailService()]);
@@ -59,7 +59,7 @@ export async function startServerWorld(part: ServerPart): Promise<ServerWorld> {
 
   let db: Database;
   if (part === 'gateway') {
-    // The one database that has the vector extension, and so the search that asks the gateway.
+    // The only database with the vector extension, and therefore with a search that uses the gateway.
     const dataDir = await mkdtemp(join(tmpdir(), 'faults-'));
     closing.push(() => rm(dataDir, { recursive: true, force: true }));
     addresses.DATA_DIR = dataDir;
@@ -119,7 +119,7 @@ export async function startServerWorld(part: ServerPart): Promise<ServerWorld> {
     groundFor: (fault, round = '') => ({
       ...{ url: server.url, db, mail, chat, tokens, embeddingModel },
       address: { 'X-Forwarded-For': `192.0.2.${faults.indexOf(fault) + 1}` },
-      // Without the name of the part: `postgres` is the password of its database, and is taken out of texts.
+      // Without the name of the part: `postgres` is the password of its database, and is redacted.
       label: `${fault}${round}-${serverParts.indexOf(part)}`,
     }),
     async close() {
@@ -130,7 +130,7 @@ export async function startServerWorld(part: ServerPart): Promise<ServerWorld> {
   };
 }
 
-/** Something that every list and every search has. */
+/** Adds something that every list and every search finds. */
 async function fill(db: Database): Promise<void> {
   await addUser(db, GRACE.username, await hashPassword(GRACE.password));
   const run = await insertRun(db, { status: 'completed', total_repos: 1, failed: 1 });
@@ -149,7 +149,7 @@ async function logIn(url: string, user: typeof GRACE): Promise<string> {
   return token;
 }
 
-/** Has a model of the gateway embed everything, so that each search asks it. */
+/** Makes a model of the gateway embed everything, so that each search uses the gateway. */
 async function activate(url: string, token: string, model: string): Promise<void> {
   const post = async (path: string, body: unknown) => {
     const response = await fetch(`${url}/observatory/embeddings/${path}`, {

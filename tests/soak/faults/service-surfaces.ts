@@ -15,7 +15,7 @@ const get =
   async ({ url, address }: Ground) =>
     describeAnswer(await fetch(`${url}${path}`, { headers: { ...headers, ...address } }));
 
-/** GET /health, which asks nothing. */
+/** GET /health, which depends on nothing. */
 export const health: Surface = request(get('/health', {}));
 /** GET /ready. */
 export const ready: Surface = request(get('/ready', {}));
@@ -48,7 +48,7 @@ export const openSocket: Surface = request(async ({ url }) => {
   return outcome;
 });
 
-/** A live log stream that was open before: its rows come when the part is back, none is lost. */
+/** A live log stream that was opened before: its rows arrive when the part is back, and none is lost. */
 export const runningStream: Surface = running('stream', async ({ url }, received) => {
   const leaving = new AbortController();
   const response = await fetch(`${url}/api/logs/stream`, {
@@ -75,7 +75,7 @@ export const runningStream: Surface = running('stream', async ({ url }, received
   return { isOpen: () => isOpen, leave: () => leaving.abort() };
 });
 
-/** A WebSocket that was open before. */
+/** A WebSocket that was opened before. */
 export const runningSocket: Surface = running('socket', async ({ url }, received) => {
   const socket = connect(url);
   socket.on('message', (data) => received.push(String(data)));
@@ -89,7 +89,7 @@ function connect(url: string): WebSocket {
   });
 }
 
-/** A client of the live feed, to whom a row is written while the part is broken. */
+/** A client of the live feed. A row is written while the part is broken. */
 function running(
   name: string,
   open: (ground: Ground, received: string[]) => Promise<{ isOpen(): boolean; leave(): void }>,
@@ -105,18 +105,18 @@ function running(
     };
     try {
       const before = await send('before');
-      await untilThere(() => has(before), 'the row before', 20_000);
+      await untilThere(() => has(before), 'the row from before', 20_000);
       await phases.broken();
       const during = await send('during');
-      // One poll at least, of which the feed hears nothing, or with a part that it does not use the row.
+      // At least one poll, of which the feed learns nothing, or the row itself if the feed does not use the part.
       await untilThere(() => has(during), '', 2_500).catch(() => undefined);
       const seen = !client.isOpen() ? 'ended' : has(during) ? WORKS : 'stays open, rows come later';
       await phases.repaired();
-      await untilThere(() => has(during), 'the row of meanwhile');
+      await untilThere(() => has(during), 'the row from during the fault');
       const after = await send('after');
-      await untilThere(() => has(after), 'the row after');
+      await untilThere(() => has(after), 'the row from after');
       const times = received.join('').split(during).length - 1;
-      return { seen, stored: times === 1 ? '' : `${times} times the row` };
+      return { seen, stored: times === 1 ? '' : `the row ${times} times` };
     } finally {
       client.leave();
     }

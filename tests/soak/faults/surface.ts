@@ -3,48 +3,48 @@ import { CUT_SHORT } from '../../../lib/search/search.ts';
 import type { MailService } from '../../support/mail.ts';
 import type { ChatModel } from './chat-model.ts';
 
-/** The outcome of a request while a part was broken. */
+/** What came of a request while a part was broken. */
 export interface Seen {
   /** What its client saw. */
   seen: string;
-  /** What was stored; empty if nothing is. */
+  /** What was stored; empty if nothing was. */
   stored: string;
 }
 
-/** A server, and what is behind it past the proxy. */
+/** A server, and direct access to the parts behind it, past the proxy. */
 export interface Ground {
   url: string;
   db: Database;
   chat: ChatModel;
   mail: MailService;
-  /** The model of generations that are made. */
+  /** The model for new generations. */
   embeddingModel: string;
-  /** Access tokens of two users, of whom one has no key of her own yet. */
+  /** Access tokens of two users, one of whom has no key of her own yet. */
   tokens: { ada: string; grace: string };
-  /** Headers by which the requests of one fault count for their own address. */
+  /** Headers that make the requests under one fault count for their own address. */
   address: Record<string, string>;
-  /** Different for each fault, for what is stored. */
+  /** Different for each fault, to tell apart what is stored. */
   label: string;
 }
 
-/** The two moments that all surfaces wait for together. */
+/** The two moments at which all surfaces wait for each other. */
 export interface Phases {
-  /** Called when all is prepared; resolves when the part is broken. */
+  /** Called when everything is prepared; resolves when the part is broken. */
   broken(): Promise<void>;
   /** Called when the client has its answer; resolves when the part is back. */
   repaired(): Promise<void>;
 }
 
 /**
- * One way to use a part: prepares what it needs, is used while the part is broken, says what was seen, and
- * resolves when it works again. Throws when it does not.
+ * One way to use a part: prepares what it needs, is used while the part is broken, reports what was seen, and resolves
+ * when it works again. Throws when it does not.
  */
 export type Surface<On = Ground> = (ground: On, phases: Phases) => Promise<Seen>;
 
-/** What is done with the answer of a surface that works: nothing is to be said about it. */
+/** The outcome of a surface that works, with nothing more to report. */
 export const WORKS = 'works';
 
-/** A request that is made under the fault, and again after it until it works. */
+/** A request that is made under the fault, and afterwards again until it works. */
 export function request<On>(
   ask: (ground: On, attempt: string) => Promise<string>,
   stored: (ground: On, attempt: string) => Promise<string> = async () => '',
@@ -59,16 +59,17 @@ export function request<On>(
   };
 }
 
-/** After this something that is waited for does not come; whoever asked judges whether it came in time. */
+/** How long to wait for something at all. The caller judges whether it came in time. */
 const GIVEN_UP_AFTER_MS = 30_000;
 
-/** Asks until the answer is that it works, each try under a name of its own. */
+/** Repeats a request until it works, with a different name for each attempt. */
 async function untilWorks(ask: (attempt: string) => Promise<string>): Promise<void> {
   const until = performance.now() + GIVEN_UP_AFTER_MS;
   for (let attempt = 1; ; attempt += 1) {
     const seen = await ask(`again-${attempt}`);
     if (seen.startsWith(WORKS)) return;
-    if (performance.now() > until) throw new Error(`after the part is back it answers ${seen}`);
+    if (performance.now() > until)
+      throw new Error(`after the part came back, it still answers ${seen}`);
     await pause(100);
   }
 }
@@ -88,10 +89,10 @@ export async function untilThere<Value>(
   }
 }
 
-/** Real time: the processes under test are not of this one. */
+/** Waits in real time, because the processes under test are separate ones. */
 export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
-/** An answer in few words: `works`, or its status and code. */
+/** Describes an answer in few words: `works`, or its status and code. */
 export async function describeAnswer(response: Response): Promise<string> {
   const text = await response.text();
   const body = text.startsWith('{') ? JSON.parse(text) : {};
@@ -103,16 +104,16 @@ export async function describeAnswer(response: Response): Promise<string> {
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Without the parts that differ each time. */
+/** Removes the parts of a text that differ each time. */
 export const withoutIds = (text: string) => text.replace(UUID, '…');
 
 /**
- * What does not tell of the broken part: without a generation a search is as good as it can be, and a machine that is
- * busy with all surfaces at once may need longer than a search has.
+ * Reasons that are unrelated to the broken part: without a generation, a search is as good as it can be, and a machine
+ * that is busy with all surfaces at once may need longer than a search may take.
  */
 const usualReasons: readonly unknown[] = ['no embedding generation is active', CUT_SHORT];
 
-/** A search says why it is not the best one. */
+/** Describes a successful search, which says why it is not the best possible one. */
 export function describeSuccess(reason: unknown): string {
   const reasons = typeof reason === 'string' ? reason.split('; ') : [];
   const unusual = reasons.filter((it) => !usualReasons.includes(it));

@@ -3,19 +3,19 @@ import { findFreePort } from '../../../scripts/free-port.ts';
 import { temporaryFolder } from '../../support/folders.ts';
 import { freePorts, startIn } from '../../support/local-start.ts';
 
-/** `npm start` in its own process, whose resources can be looked at. */
+/** `npm start` in its own process, with insight into its resources. */
 export interface WatchedServer {
   url: string;
   /** Everything that it wrote. */
   output(): string;
   isAlive(): boolean;
-  /** How many of each kind keep the process busy: `Timeout`, `TCPSocketWrap`, … */
+  /** How many resources of each kind keep the process busy: `Timeout`, `TCPSocketWrap`, … */
   resources(): Promise<Record<string, number>>;
-  /** Tells it to end; resolves with its exit code when it has ended by itself, null when it had to be killed. */
+  /** Tells it to end. Resolves with its exit code when it has ended by itself, or null when it had to be killed. */
   stop(): Promise<number | null>;
 }
 
-/** Longest time for the end: 10 seconds for requests, and some for the rest. */
+/** The maximum time for ending: 10 seconds for requests, and some for the rest. */
 const ENDS_WITHIN_MS = 20_000;
 
 /** Starts a server in an empty folder. */
@@ -23,7 +23,7 @@ export async function startWatched(environment: Record<string, string>): Promise
   const folder = await temporaryFolder();
   const server = await startIn(folder.path, {
     ...freePorts,
-    // A server that is to reach itself has to know its port.
+    // A server that calls itself has to know its port.
     PORT: String(await findFreePort(0)),
     NODE_OPTIONS: `--import=${join(import.meta.dirname, 'preload.ts')}`,
     ...environment,

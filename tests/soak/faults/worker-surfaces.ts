@@ -7,18 +7,18 @@ import { startScript } from '../../support/script.ts';
 import { callWorker, rowsOf, type WorkerCall } from '../../support/worker.ts';
 import { pause, request, type Surface, untilThere, WORKS } from './surface.ts';
 
-/** Where runs of the worker are tried while its database is behind the proxy. */
+/** Where the worker is run while its database is behind the proxy. */
 export interface WorkerGround {
   /** Each with the address at which the worker reaches it. */
   databases: { start: ProxiedDatabase; running: ProxiedDatabase };
   folder: string;
   /** A repository on this machine. */
   repository: string;
-  /** Serves the same as `team/app.git`. */
+  /** Serves the same repository as `team/app.git`. */
   server: GitServer;
 }
 
-/** A database whose driver meets the proxy, whichever driver it is. */
+/** A database whose driver goes through the proxy, whichever driver it is. */
 export interface ProxiedDatabase extends TestDatabase {
   worker: Pick<WorkerCall, 'databaseUrl' | 'wrap'>;
 }
@@ -34,7 +34,7 @@ export const startRun: Surface<WorkerGround> = request(
       }),
     ),
   async ({ databases }) => {
-    // Its lease of 3 minutes has ended then.
+    // By then, its lease of 3 minutes has ended.
     const runs = await rowsOf(
       databases.start.db,
       `SELECT id FROM backup_runs WHERE status = 'running'`,
@@ -43,11 +43,11 @@ export const startRun: Surface<WorkerGround> = request(
       text: `UPDATE backup_runs SET started_at = now() - interval '1 hour',
         heartbeat_at = now() - interval '1 hour' WHERE status = 'running'`,
     });
-    return runs.length === 0 ? 'no run' : 'a run of nobody for 3 minutes';
+    return runs.length === 0 ? 'no run' : 'an orphaned run for 3 minutes';
   },
 );
 
-/** A run in whose middle the database breaks. */
+/** A run during which the database breaks. */
 export const underWayRun: Surface<WorkerGround> = async (ground, phases) => {
   const { databases, folder, server } = ground;
   const { db, worker } = databases.running;
@@ -75,7 +75,7 @@ export const underWayRun: Surface<WorkerGround> = async (ground, phases) => {
   };
 };
 
-/** Where the worker meets a git host that is behind the proxy. */
+/** Where the worker uses a git host behind the proxy. */
 export interface HostGround {
   bench: HostedWorker;
   /** Address of the host through the proxy. */
@@ -83,7 +83,7 @@ export interface HostGround {
   databases: { discovery: TestDatabase; clone: TestDatabase };
 }
 
-/** A run that asks the git host what there is. */
+/** A run that asks the git host which repositories there are. */
 export const discover: Surface<HostGround> = request(
   ({ bench, url, databases }) =>
     outcomeOf(bench.run({ databaseUrl: databases.discovery.url, env: { GIT_HOST_URL: url } }), url),
@@ -131,7 +131,7 @@ async function describeLastRun({ db }: TestDatabase): Promise<string> {
   return `the run, ${status}${results ? `, its repository ${results}` : ''}`;
 }
 
-/** `works` for a run in which everything was backed up, else its exit code and why. */
+/** `works` for a run that backed up everything, otherwise its exit code and the reason. */
 async function outcomeOf(run: ReturnType<typeof callWorker>, url?: string): Promise<string> {
   try {
     const { code, stdout } = await run;
@@ -139,7 +139,7 @@ async function outcomeOf(run: ReturnType<typeof callWorker>, url?: string): Prom
       return `${WORKS}, and is delivered by the next run`;
     }
     if (code === 0 && /^Run \d+ completed/.test(stdout)) return WORKS;
-    // What the system and git say further is theirs, and differs between their versions.
+    // Anything else that the system and git say differs between their versions.
     const [why] = /the git host (does not answer|sent an unexpected response)/.exec(
       withoutAddress(stdout, url),
     ) ?? [/1 failed/.test(stdout) ? 'the repository failed' : stdout];

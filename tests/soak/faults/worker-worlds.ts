@@ -8,7 +8,7 @@ import { createHostedWorker } from '../../support/hosted-worker.ts';
 import { NEON_HOST, startNeonEndpoint } from '../../support/neon-http.ts';
 import type { HostGround, ProxiedDatabase, WorkerGround } from './worker-surfaces.ts';
 
-/** Something to try the worker on, with one part behind a proxy. */
+/** An environment for the worker, with one part behind a proxy. */
 export interface WorkerWorld<On> {
   ground: On;
   proxy: FaultProxy;
@@ -41,7 +41,7 @@ export async function startDatabaseWorld(
       fetch: (_input, init) => fetch(`http://${proxy.host}/sql`, init),
       log: silentLog,
     });
-    // The other, which is never asked, never connects.
+    // The other one never connects, because it is never used.
     return { ...database, worker: { databaseUrl: database.url, wrap: () => db } };
   };
   const through = driver === 'neon' ? throughNeon : throughPg;

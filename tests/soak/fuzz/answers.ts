@@ -10,8 +10,8 @@ import type { FuzzAnswer } from './send.ts';
 export type CheckAnswer = (request: FuzzRequest, answer: FuzzAnswer) => void;
 
 /**
- * Validates answers against the document: status, content type, headers and body, and against what holds for
- * every answer: no failure of the server but a described 503, and a request id.
+ * Validates answers against the document: status, content type, headers and body. Also checks what holds for every
+ * answer: no server error except a described 503, and a request id.
  */
 export function createAnswerCheck(
   document: OpenApi,
@@ -64,7 +64,7 @@ export function createAnswerCheck(
   };
 }
 
-/** Whatever was asked: a refusal is one of the two error bodies, and names the methods when it is 405. */
+/** Holds for any request: a refusal is one of the two error bodies, and names the allowed methods if it is a 405. */
 function checkForeign(
   request: FuzzRequest,
   answer: FuzzAnswer,
@@ -86,17 +86,17 @@ function checkRequestId(request: FuzzRequest, { headers, text, status }: FuzzAns
     throw new Error(`answered with the request id ${id}`);
   }
   const given = request.headers['X-Request-ID'];
-  // Headers that are too large are not read to their end.
+  // Headers that are too large are not read completely.
   const isRead = status !== 431;
   if (isRead && given !== undefined && /^[A-Za-z0-9._-]{1,64}$/.test(given) && given !== id) {
     throw new Error(`answered with the request id ${id} instead of the one that was sent`);
   }
   if (status < 400 || request.method === 'HEAD') return;
-  // The protocol's own errors have no place for it.
+  // The protocol's own errors have no field for it.
   const body = parse(text) as { request_id?: unknown; error?: { request_id?: unknown } };
-  const told = body.request_id ?? body.error?.request_id ?? id;
-  if (!isDeepStrictEqual(told, id))
-    throw new Error(`the body names the request ${told}, not ${id}`);
+  const named = body.request_id ?? body.error?.request_id ?? id;
+  if (!isDeepStrictEqual(named, id))
+    throw new Error(`the body names the request ${named}, not ${id}`);
 }
 
 function mediaTypeOf({ headers }: FuzzAnswer): string {
@@ -107,7 +107,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`answered a body that is no JSON: ${text.slice(0, 500)}`);
+    throw new Error(`answered a body that is not JSON: ${text.slice(0, 500)}`);
   }
 }
 
@@ -118,6 +118,6 @@ function requireFit(validate: ValidateFunction, value: unknown, what: string): v
       `${instancePath} ${message} ${JSON.stringify(params)}`,
   );
   throw new Error(
-    `the ${what} does not fit: ${faults.join('; ')} in ${String(JSON.stringify(value)).slice(0, 2_000)}`,
+    `the ${what} does not match the schema: ${faults.join('; ')} in ${String(JSON.stringify(value)).slice(0, 2_000)}`,
   );
 }

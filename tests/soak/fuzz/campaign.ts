@@ -10,11 +10,11 @@ export interface Campaign {
   seed: number;
   server: ServerProcess;
   client: FuzzClient;
-  /** Puts what is known only now into a request. */
+  /** Inserts values into a request that are known only now. */
   place(request: FuzzRequest): FuzzRequest;
-  /** Throws an Error that says what is wrong with an answer. Returns the status that it counts as. */
+  /** Throws an Error that explains what is wrong with an answer. Returns the status that it counts as. */
   check(request: FuzzRequest, answer: FuzzAnswer): number;
-  /** Called between the parts, to let go of what the campaign itself collects. */
+  /** Called between parts, to release what the campaign itself collects. */
   forget(): Promise<void>;
 }
 
@@ -22,17 +22,17 @@ export interface Campaign {
 export interface Tally {
   requests: number;
   seconds: number;
-  /** How often each status came, by the name of the operation; `(other)` is what none describes. */
+  /** How often each status came, by operation name. `(other)` are requests that no operation describes. */
   statuses: Map<string, Map<number, number>>;
-  /** Milliseconds that all answers of an operation took, by its name. */
+  /** The total milliseconds of an operation's answers, by its name. */
   spentMs: Map<string, number>;
-  /** Answers that were slow, and were asked for again alone. */
+  /** Answers that were slow and were requested again alone. */
   slow: number;
-  /** The slowest of these, alone, in milliseconds. */
+  /** The slowest of these when requested alone, in milliseconds. */
   slowestMs: number;
-  /** Answers of 503 that were none when they were asked for again alone. */
+  /** 503 answers that were not 503 when requested again alone. */
   unavailable: number;
-  /** Bytes of live objects after the first eighth, the half and the end. */
+  /** Bytes of live objects after the first eighth, at the half and at the end. */
   heap: [start: number, middle: number, end: number];
   /** Requests and answers that the server still held at the end. */
   held: number;
@@ -40,26 +40,26 @@ export interface Tally {
 
 type Unended = Omit<Tally, 'heap' | 'held' | 'seconds'>;
 
-/** Requests that are in progress at a time. */
+/** Requests in progress at a time. */
 const AT_ONCE = 8;
-/** What requests have made is removed after so many, or a long run would measure a growing database. */
-const MOST_IN_A_PART = 25_000;
-const LEAST_PARTS = 8;
-/** Far enough that runs whose seeds are neighbours have no part in common. */
+/** Requests after which what they created is removed; otherwise a long run would measure a growing database. */
+const MAX_IN_A_PART = 25_000;
+const MIN_PARTS = 8;
+/** Large enough that runs with neighbouring seeds have no part in common. */
 const SEED_STEP = 0x9e37_79b9;
-/** Time limit for finding a smaller request with the same failure, which is searched for. */
+/** Time limit for searching a smaller request with the same failure. */
 const SHRINK_MS = 20_000;
-/** An answer that took longer is asked for again alone. */
+/** A slower answer is requested again alone. */
 const SLOW_MS = 2_000;
 /** Maximum processor time of the server for an answer, which tells a slow request from a busy machine. */
-const MOST_WORK_MS = 2_000;
-/** Maximum duration of an answer that is asked for alone, on a busy machine too. */
-const MOST_WAIT_MS = 10_000;
+const MAX_WORK_MS = 2_000;
+/** Maximum duration of an answer that is requested alone, even on a busy machine. */
+const MAX_WAIT_MS = 10_000;
 const UNAVAILABLE = 503;
 
 /**
- * Sends generated requests until there were enough. Throws at the first answer that is wrong, with the
- * seed and the smallest request that shows it.
+ * Sends generated requests until there are enough. Throws at the first wrong answer, with the seed and the smallest
+ * request that produces it.
  */
 export async function runCampaign(campaign: Campaign): Promise<Tally> {
   const { arbitrary, requests, seed, server, forget } = campaign;
@@ -77,7 +77,7 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
   const batches = fc.array(arbitrary, { minLength: AT_ONCE, maxLength: AT_ONCE });
   let failedAt = Number.POSITIVE_INFINITY;
   const property = fc.asyncProperty(batches, async (batch) => {
-    // Everything passes then, which leaves the smallest request so far.
+    // From then on everything passes, which leaves the smallest request so far.
     if (performance.now() > failedAt + SHRINK_MS) return;
     try {
       await sendBatch(batch, campaign, tally);
@@ -87,7 +87,7 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
       throw error;
     }
   });
-  const parts = Math.max(LEAST_PARTS, Math.ceil(requests / MOST_IN_A_PART));
+  const parts = Math.max(MIN_PARTS, Math.ceil(requests / MAX_IN_A_PART));
   const numRuns = Math.ceil(requests / parts / AT_ONCE);
   for (let part = 1; part <= parts; part++) {
     await fc.assert(property, { seed: (seed + part * SEED_STEP) | 0, numRuns });
@@ -95,7 +95,7 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
     const memory = await server.memory();
     heap.push(memory.heapUsed);
     held = memory.requests + memory.responses;
-    // A long run takes an hour and more.
+    // A long run takes an hour or more.
     process.stderr.write(`fuzz: ${tally.requests} of ${requests} requests\n`);
   }
   const [start = 0, middle = 0, end = 0] = [1 / 8, 1 / 2, 1].map(
@@ -130,7 +130,7 @@ async function sendBatch(
     const answers = await askAlone(request);
     const work = Math.min(...answers.map(({ workMs }) => workMs));
     const least = Math.min(...answers.map(({ durationMs }) => durationMs));
-    if (work > MOST_WORK_MS || least > MOST_WAIT_MS) {
+    if (work > MAX_WORK_MS || least > MAX_WAIT_MS) {
       const took = `took ${least} ms alone, ${work} ms of them work`;
       throw new Error(`${took}:\n${client.describe(request)}`);
     }

@@ -9,7 +9,7 @@ export const CRON_SECRET = 'a-secret-of-the-cron-of-tests-with-43-letters';
 
 /** Headers that grant access, or not. */
 export interface Credentials {
-  /** What the operation asks for. */
+  /** The credentials that the operation asks for. */
   rightFor(operation: Operation): fc.Arbitrary<Record<string, string>>;
   /** Any credential, right or wrong, or none. */
   any: fc.Arbitrary<Record<string, string>>;
@@ -17,7 +17,7 @@ export interface Credentials {
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
-/** One credential of each kind for the users ada and bob, beside those that nobody accepts. */
+/** Makes one credential of each kind for the users ada and bob, and some that are never accepted. */
 export async function makeCredentials(): Promise<Credentials> {
   const [ada, bob, nobody, expired, forged] = await Promise.all([
     signToken(ADA.username),
@@ -60,7 +60,7 @@ export async function makeCredentials(): Promise<Credentials> {
 /** A token of the user ada. */
 export const tokenOfAda = () => signToken(ADA.username);
 
-/** A day's token, by the clock of the system, which is the server's. */
+/** A token for one day, by the system clock, which is also the server's. */
 function signToken(username: string, claims = {}, secret = TEST_JWT_SECRET): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   const own = { sub: username, iss: 'backup', aud: 'backup', iat: now, exp: now + 86_400 };

@@ -8,13 +8,13 @@ export type KnownValues = (field: string) => fc.Arbitrary<unknown> | null;
 export interface SchemaSources {
   document: OpenApi;
   known: KnownValues;
-  /** One value in so many is of another kind than the schema says. */
+  /** One value in this many is of another kind than the schema says. */
   hostileIn: number;
 }
 
 /**
- * Values of a schema: mostly what it allows, one here and there that it does not. A field that names
- * something on the server mostly names something that is there.
+ * Generates values of a schema: mostly allowed ones, and now and then one that is not. A field that names something on
+ * the server mostly names something that exists.
  */
 export function valuesOf(
   schema: JsonSchema,
@@ -81,7 +81,7 @@ function allowedBy(
   }
 }
 
-/** Required fields are mostly there, optional ones half of the time; now and then one that nobody knows. */
+/** Required fields are mostly present, optional ones half of the time; now and then there is an unknown one. */
 function objects(schema: JsonSchema, sources: SchemaSources): fc.Arbitrary<unknown> {
   const required = new Set(schema.required ?? []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => {
@@ -106,7 +106,7 @@ function objects(schema: JsonSchema, sources: SchemaSources): fc.Arbitrary<unkno
     .map(([own, more]) => Object.fromEntries([...own, ...more]));
 }
 
-/** Near the ends of the range as often as small ones. */
+/** Values near the ends of the range are as frequent as small ones. */
 function integers({ minimum, maximum }: JsonSchema): fc.Arbitrary<number> {
   const min = Math.max(minimum ?? Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER);
   const max = Math.min(maximum ?? Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);

@@ -1,20 +1,20 @@
 import { TEST_TOKEN } from '../../support/mcp.ts';
 import { REPORT_QUESTION } from './world.ts';
 
-/** Something that requests need to be open at another connection, such as a stream. */
+/** Something that requests need on another connection while it is open, such as a stream. */
 export interface HeldOpen {
-  /** Its id at this moment. */
+  /** Its current id. */
   id(): string;
   close(): Promise<void>;
 }
 
-/** An MCP session, opened again when it has ended. Resolves when its id is known. */
+/** Keeps an MCP session open, and opens a new one when it has ended. Resolves when its id is known. */
 export function holdSession(url: string): Promise<HeldOpen> {
   const headers = { Authorization: `Bearer ${TEST_TOKEN}` };
   return hold((signal) => fetch(`${url}/sse`, { headers, signal }), /sessionId=([\w-]+)/);
 }
 
-/** A turn of the chat that waits for a person, another one when it was decided or has expired. */
+/** Keeps a chat turn waiting for a person, and starts another one when it was decided or has expired. */
 export function holdConfirmation(url: string, token: string): Promise<HeldOpen> {
   return hold(
     (signal) =>

@@ -87,14 +87,14 @@ const numbers = [
   2 ** 64,
 ] as const;
 
-/** A text that somebody would try, or any text at all. */
+/** A text that an attacker might try, or any text at all. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...texts) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
   { weight: 1, arbitrary: fc.string({ maxLength: 40 }) },
 );
 
-/** A JSON value of any type: what a field does not expect. */
+/** A JSON value of any type, which the field does not expect. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: hostileText },
   { weight: 3, arbitrary: fc.constantFrom(...numbers) },
@@ -107,14 +107,14 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   },
 );
 
-/** What is done to the text of a body after it was written, whatever it says. */
+/** A change to the text of a body after it was written, whatever it contains. */
 export type Distort = (text: string) => string;
 
 const nested = (open: string, close: string, depth: number) =>
   `${open.repeat(depth)}1${close.repeat(depth)}`;
 
 const distortions: readonly Distort[] = [
-  // Twice the same keys: a parser takes the last one.
+  // The same keys twice: a parser takes the last one.
   (text) => text.replace(/^\{/, `{${text.slice(1, -1)}${text === '{}' ? '' : ','}`),
   (text) => text.replace(/^\{/, '{"__proto__":{"admin":true},"constructor":{"prototype":1},'),
   (text) => text.replace(/:[^,}]*/, ':1e999'),
@@ -129,7 +129,7 @@ const distortions: readonly Distort[] = [
   (text) => `\ufeff${text}`,
   (text) => `${text}${text}`,
   (text) => `[${text}]`,
-  // Sent as Latin-1, so bytes that are no UTF-8.
+  // Sent as Latin-1, so these bytes are not UTF-8.
   (text) => text.replace(/[a-z]/, '\xff\xc0\x80'),
   () => '\xed\xa0\x80',
   (text) => text.replace(/\}$/, ',}'),
@@ -142,10 +142,10 @@ const distortions: readonly Distort[] = [
   () => `"${'x'.repeat(1_100_000)}"`,
 ];
 
-/** Something that happens to one body in a few. */
+/** A distortion of one body in a few. */
 export const distortion: fc.Arbitrary<Distort> = fc.constantFrom(...distortions);
 
-/** Media types that a body does not have. */
+/** Media types that no body has. */
 export const hostileMediaType: fc.Arbitrary<string> = fc.constantFrom(
   'text/plain',
   'application/json; charset=utf-16',

@@ -6,7 +6,7 @@ import type { Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
 import { ANOMALIES, BADGE_TOKEN, INCIDENTS, RUNS, USER } from './world.ts';
 
-/** What stands in a generated request for a value that is only known when it is sent. */
+/** Placeholders in a generated request for values that are known only when it is sent. */
 const places = {
   generation: '__generation__',
   report: '__report__',
@@ -16,10 +16,10 @@ const places = {
   badge: '__badge__',
 } as const;
 
-/** The values that stand behind the places at this moment. */
+/** The current values of the placeholders. */
 export type Placed = Record<keyof typeof places, string>;
 
-/** Puts them in. A generation is a number, in JSON without its quotes. */
+/** Replaces the placeholders. A generation is a number, so in JSON the quotes are removed. */
 export function place(request: FuzzRequest, placed: Placed): FuzzRequest {
   const put = (text: string) => {
     let result = text.replaceAll(`"${places.generation}"`, placed.generation);
@@ -35,7 +35,7 @@ export function place(request: FuzzRequest, placed: Placed): FuzzRequest {
   };
 }
 
-/** Sessions are few, so that they are made, used and deleted again and again. */
+/** There are few sessions, so that they are created, used and deleted again and again. */
 const sessionIds = Array.from(
   { length: 12 },
   (_, index) => `5e551075-0000-4000-8000-${String(index).padStart(12, '0')}`,
@@ -127,7 +127,7 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   to: fc.constantFrom('2100-01-01', '2026-06-30T23:59:59.123456+02:00'),
 };
 
-/** What fields of a name take that is there. */
+/** Existing values for fields by name. */
 export const known: KnownValues = (field) => values[field] ?? null;
 
 const message = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
@@ -136,7 +136,7 @@ const initialize = message('initialize', {
   capabilities: {},
   clientInfo: { name: 'fuzz', version: '1' },
 });
-/** Users are few, so that they are added, used and removed again and again. */
+/** There are few users, so that they are added, used and removed again and again. */
 const userName = fc.constantFrom('grace', 'mary', 'linus');
 const newUsers = fc.oneof(
   {
@@ -146,7 +146,7 @@ const newUsers = fc.oneof(
   { weight: 1, arbitrary: fc.record({ username: fc.string(), password: fc.string() }) },
 );
 
-/** Nobody listens there, and some are not valid. */
+/** Nothing listens at these addresses, and some are invalid. */
 const newChannels = fc.record({
   name: channelName,
   address: fc.constantFrom(
@@ -184,13 +184,16 @@ const handshake = {
   'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
 };
 
-/** What the MCP server and the WebSocket ask for beside a credential. */
+/** Headers that the MCP server and the WebSocket need besides a credential. */
 export function knownHeaders({ schemes, path }: Operation): fc.Arbitrary<Record<string, string>> {
   if (schemes.includes('McpBearer')) return fc.constant({ Accept: asMessage.Accept });
   return path === '/ws/live' ? fc.constantFrom(handshake, handshake, {}) : fc.constant({});
 }
 
-/** Messages of the protocol where the body is one, which its loose schema would hardly ever make; new users and channels. */
+/**
+ * Messages of the protocol where the body is one, which its loose schema would hardly ever produce; new users and
+ * channels.
+ */
 export function knownBody({ schemes, body, path }: Operation): fc.Arbitrary<unknown> | null {
   if (body !== null && path === '/users') return newUsers;
   if (body !== null && path === '/alert-channels') return newChannels;

@@ -7,14 +7,14 @@ import { seed, times } from '../size.ts';
 import { conversations, type RawConversation } from './raw-requests.ts';
 import { startFuzzWorld } from './world.ts';
 
-// Invalid or barely valid HTTP. The tests of lib/http/serve.ts cover known cases; here they are generated,
-// against the whole server.
+// Invalid or barely valid HTTP. The tests of lib/http/serve.ts cover known cases; here they are generated and sent to
+// the whole server.
 
 const CONVERSATIONS = times(1_000, 100_000);
 const AT_ONCE = 10;
 /** Clients that send a byte now and then, and never finish. */
 const SLOW_CLIENTS = 40;
-/** The read timeout of 15 seconds, and what a busy machine adds. */
+/** The read timeout of 15 seconds, plus what a busy machine adds. */
 const SLOW_END_MS = 25_000;
 
 let world: Awaited<ReturnType<typeof startFuzzWorld>>;
@@ -25,8 +25,8 @@ afterAll(async () => {
   expect(await world?.close()).toBe(0);
 });
 
-describe('bytes that nobody should send', () => {
-  it(`are rejected or cut, in ${CONVERSATIONS} connections, slow ones among them`, async () => {
+describe('malformed connections', () => {
+  it(`are rejected or cut: ${CONVERSATIONS} of them, including slow ones`, async () => {
     const { port } = world.server;
     const slow = await Promise.all(Array.from({ length: SLOW_CLIENTS }, (_, n) => dawdle(port, n)));
     const property = fc.asyncProperty(
@@ -49,12 +49,12 @@ describe('bytes that nobody should send', () => {
     await vi.waitFor(() => expect(openConnections(world.server.port)).toBe(0), { timeout: 10_000 });
   });
 
-  it('leave no failure in the log', () => {
+  it('leave no failures in the log', () => {
     expect(world.server.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });
 
-/** Sends the bytes and waits for the server to end the connection. Throws for an answer that is none. */
+/** Sends the bytes and waits for the server to end the connection. Throws for an invalid answer. */
 async function converse(port: number, { bytes, cuts, ending }: RawConversation): Promise<void> {
   const client = await connectRaw(port);
   const places = [...cuts, 1]
@@ -71,7 +71,7 @@ async function converse(port: number, { bytes, cuts, ending }: RawConversation):
     return;
   }
   client.socket.end();
-  // The server may cut a client that still sends; what came until then counts.
+  // The server may cut a client that is still sending; what came until then counts.
   const cut = client.ended().catch(() => client.received());
   const text = await within(30_000, cut);
   if (text === '') return;
@@ -99,7 +99,7 @@ interface SlowClient {
   ended: Promise<{ text: string; afterMs: number }>;
 }
 
-/** Half of them dawdle in their headers, half in a body. */
+/** Half of the clients dawdle in their headers, half in a body. */
 async function dawdle(port: number, number: number): Promise<SlowClient> {
   const client: RawClient = await connectRaw(port);
   const startedAt = performance.now();
@@ -121,7 +121,7 @@ async function expectHealth(): Promise<void> {
   await response.arrayBuffer();
 }
 
-/** Connections of a port of this machine whose two sides have not both ended. */
+/** The connections of a local port that have not ended on both sides. */
 function openConnections(port: number): number {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   const [established, closeWait] = ['01', '08'];

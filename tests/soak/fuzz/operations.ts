@@ -26,7 +26,7 @@ export interface Parameter {
   schema: JsonSchema;
 }
 
-/** What an operation answers with one status. */
+/** The answer of an operation with one status. */
 export interface DescribedResponse {
   headers?: Record<string, { schema?: JsonSchema; $ref?: string }>;
   content?: Record<string, { schema?: JsonSchema }>;
@@ -40,10 +40,10 @@ export interface Operation {
   path: string;
   parameters: Parameter[];
   body: { mediaType: string; schema: JsonSchema } | null;
-  /** Names of the security schemes that let a request in; none on a public path. */
+  /** The names of the security schemes that let a request in; empty for a public path. */
   schemes: string[];
   responses: Record<string, DescribedResponse>;
-  /** Is the path there with `/observatory` in front too? */
+  /** Whether the path also exists with `/observatory` in front. */
   hasPrefix: boolean;
 }
 
@@ -80,7 +80,7 @@ export function listOperations(document: OpenApi): Operation[] {
   );
 }
 
-/** The schema that a reference of the document names. */
+/** The schema that a reference in the document names. */
 export function resolveSchema(document: OpenApi, schema: JsonSchema): JsonSchema {
   if (schema.$ref === undefined) return schema;
   const name = schema.$ref.replace('#/components/schemas/', '');

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { TEST_SECRET } from '../../support/deps.ts';
 import { TEST_TOKEN } from '../../support/mcp.ts';
 
-/** Bytes of a connection, as Latin-1, and how a client sends them. */
+/** The bytes of a connection, as Latin-1, and how a client sends them. */
 export interface RawConversation {
   bytes: string;
-  /** Where the bytes are cut into writes, as shares of their length. */
+  /** Where the bytes are cut into writes, as fractions of their length. */
   cuts: number[];
-  /** What the client does behind them: closes its side, or the whole connection. */
+  /** What the client does afterwards: it closes its side, or the whole connection. */
   ending: 'half-close' | 'destroy';
 }
 
@@ -150,7 +150,7 @@ const garbage = fc
   .uint8Array({ maxLength: 400 })
   .map((bytes) => Buffer.from(bytes).toString('latin1'));
 
-/** One request or several behind each other, whole, cut short or with something put into the middle. */
+/** One request or several in a row: complete, cut short, or with something inserted. */
 const bytes = fc.oneof(
   { weight: 6, arbitrary: request },
   {

@@ -4,28 +4,28 @@ import { type SchemaSources, valuesOf } from './from-schema.ts';
 import { distortion, hostileMediaType, hostileText } from './hostile.ts';
 import type { Operation, Parameter } from './operations.ts';
 
-/** One request as it is sent. */
+/** One request in the form in which it is sent. */
 export interface FuzzRequest {
   /** The operation that it belongs to; null for one that the document does not describe. */
   operation: string | null;
   method: string;
-  /** Path and query, as they stand in the request line. */
+  /** The path and query as they appear in the request line. */
   target: string;
   headers: Record<string, string>;
-  /** Null sends none. */
+  /** Null for no body. */
   body: string | null;
   encoding: 'utf8' | 'latin1';
 }
 
 export interface RequestSources extends SchemaSources {
   credentials: Credentials;
-  /** A body that the operation takes whatever its schema says of it; null: by the schema. */
+  /** A body that the operation accepts, whatever its schema says; null to generate one from the schema. */
   knownBody(operation: Operation): fc.Arbitrary<unknown> | null;
-  /** Headers that the operation needs beside its credential. */
+  /** Headers that the operation needs besides its credential. */
   knownHeaders(operation: Operation): fc.Arbitrary<Record<string, string>>;
 }
 
-/** Requests of one operation: of the right kind more often than not, then bent. */
+/** Requests of one operation: mostly of the right kind, then distorted. */
 export function requestsTo(
   operation: Operation,
   sources: RequestSources,
@@ -59,7 +59,7 @@ const foreignMethods = [
   'QUERY',
 ];
 
-/** Requests that the document does not describe: other methods, other paths, paths of odd bytes. */
+/** Requests that the document does not describe: other methods, other paths, paths with odd bytes. */
 export function foreignRequests(
   operations: readonly Operation[],
   sources: RequestSources,
@@ -102,7 +102,7 @@ export function foreignRequests(
   });
 }
 
-/** What can stand in a request line: no spaces, no controls, nothing beyond Latin-1. */
+/** Removes what cannot appear in a request line: spaces, control characters, anything beyond Latin-1. */
 function asBytes(text: string): string {
   return text.replaceAll(/[^\u0021-\u00ff]/g, (sign) => encodeText(sign));
 }
@@ -126,7 +126,7 @@ function pathOf(
   });
 }
 
-/** A segment that stays one: an empty one or dots would make another path of it. */
+/** Keeps a value a single path segment: an empty one or dots would change the path. */
 function asPathSegment(value: unknown): string {
   const text = asText(value).slice(0, 1_000);
   return /^\.{0,2}$/.test(text) ? `~${text}` : encodeText(text);

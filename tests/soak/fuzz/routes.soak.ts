@@ -12,10 +12,10 @@ import { createFuzzClient, type FuzzAnswer, type FuzzClient } from './send.ts';
 import { startFuzzWorld } from './world.ts';
 
 const REQUESTS = times(4_000, 1_000_000);
-/** Answers that cost a tenth of a second of both cores, or a megabyte of text: asked for less often. */
-const dear = new Set(['POST /auth/login', 'GET /docs', 'GET /openapi.json', 'GET /metrics']);
+/** Operations that cost a tenth of a second of both cores, or a megabyte of text, and are requested less often. */
+const expensive = new Set(['POST /auth/login', 'GET /docs', 'GET /openapi.json', 'GET /metrics']);
 
-/** A turn runs for some milliseconds here. tests/observatory/chat stops one that waits. */
+/** A turn takes only some milliseconds here. tests/observatory/chat stops one that waits. */
 const needsTheRightMoment = new Set(['POST /chat/stop']);
 
 let world: Awaited<ReturnType<typeof startFuzzWorld>>;
@@ -58,8 +58,8 @@ afterAll(async () => {
   expect(await world?.close()).toBe(0);
 });
 
-describe('requests that nobody would write', () => {
-  it(`are answered as the document says, ${REQUESTS} of them`, async () => {
+describe('generated requests', () => {
+  it(`are answered as the document describes: ${REQUESTS} of them`, async () => {
     const byName = new Map(operations.map((operation) => [operation.name, operation]));
     const checkAnswer = createAnswerCheck(document, byName);
     const credentials = await makeCredentials();
@@ -74,7 +74,7 @@ describe('requests that nobody would write', () => {
     const arbitrary = fc.oneof(
       { weight: 20, arbitrary: foreignRequests(operations, sources) },
       ...operations.map((operation) => ({
-        weight: dear.has(operation.name) ? 2 : 10,
+        weight: expensive.has(operation.name) ? 2 : 10,
         arbitrary: requestsTo(operation, sources),
       })),
     );
@@ -93,7 +93,8 @@ describe('requests that nobody would write', () => {
       forget: world.forget,
     };
     tally = await runCampaign({ ...campaign, arbitrary, requests: REQUESTS });
-    // By chance, few requests of an operation were right. It gets more, with those that make what it needs.
+    // By chance, an operation may have had few valid requests. It gets more, along with those that create what it
+    // needs.
     for (const operation of seldomReached()) {
       const kin = operations.filter(({ path }) => firstPart(path) === firstPart(operation.path));
       const more = await runCampaign({
@@ -108,46 +109,46 @@ describe('requests that nobody would write', () => {
     }
     process.stdout.write(`${describeTally(tally)}\n`);
     expect(tally.requests).toBeGreaterThanOrEqual(REQUESTS);
-    // What a busy machine excuses is rare.
+    // What a busy machine excuses must be rare.
     expect(tally.slow).toBeLessThan(REQUESTS / 200);
     expect(tally.unavailable).toBeLessThan(5);
   });
 
-  it('reach every operation: each succeeded for some of them', () => {
+  it('reach every operation: each one succeeded for some of them', () => {
     expect(seldomReached().map(({ name }) => name)).toEqual([]);
   });
 
-  it('leave no failure in the log', () => {
+  it('leave no failures in the log', () => {
     expect(world.server.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   it('leave nothing in memory', () => {
     const [start, middle, end] = tally.heap;
     expect(Math.max(middle, end) - start).toBeLessThan(16 * 2 ** 20);
-    // Those of open connections, and a few beside them.
+    // Those of open connections, and a few more.
     expect(tally.held).toBeLessThan(30);
   });
 });
 
-/** Operations of which no request succeeded. */
+/** Operations for which no request succeeded. */
 const seldomReached = () =>
   operations.filter(({ name }) => successesOf(tally, name) === 0 && !needsTheRightMoment.has(name));
 
 const firstPart = (path: string) => path.split('/')[1];
 
-/** The newest generation is the one that the next requests work on. */
+/** The next requests use the newest generation. */
 function noteGeneration({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
   if (operation !== 'POST /embeddings/switch-model' || status !== 200) return;
   placed.generation = String(JSON.parse(text).data.generation_id);
 }
 
-/** The newest badge is the one that is revoked. */
+/** The newest badge is the one to revoke. */
 function noteBadge({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
   if (operation !== 'POST /api/badges' || status !== 201) return;
   placed.badge = String(JSON.parse(text).id);
 }
 
-/** The newest request for a run is the one that is withdrawn. */
+/** The newest request for a run is the one to withdraw. */
 function noteRunRequest({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
   if (operation !== 'POST /api/run-requests' || status !== 201) return;
   placed.runRequest = String(JSON.parse(text).id);

@@ -1,33 +1,33 @@
 import { Agent, type IncomingMessage, request as openRequest } from 'node:http';
 import type { FuzzRequest } from './requests.ts';
 
-/** What came back. */
+/** An answer. */
 export interface FuzzAnswer {
   status: number;
   headers: Record<string, string>;
-  /** The body; of a stream that goes on, its first event. */
+  /** The body; for a stream that continues, its first event. */
   text: string;
-  /** From the request's first byte to the answer's last, or its first event. */
+  /** The time from the first byte of the request to the last byte of the answer, or to its first event. */
   durationMs: number;
 }
 
-/** Requests at a server, each from another address than the ones before it. */
+/** Sends requests to a server, each from a different address than the ones before. */
 export interface FuzzClient {
   send(request: FuzzRequest): Promise<FuzzAnswer>;
-  /** The request as a person would repeat it. */
+  /** The request in a form that a person can repeat. */
   describe(request: FuzzRequest): string;
   close(): void;
 }
 
-/** So many addresses that none comes near its limit of requests a minute. */
+/** So many addresses that none gets near its limit of requests per minute. */
 const ADDRESSES = 2_000;
-/** Nothing takes as long, however busy the machine; the request then counts as failed. */
+/** Nothing takes this long, however busy the machine is; the request then counts as failed. */
 const GIVE_UP_MS = 30_000;
 
-/** A connection that had carried requests before ended under this one. */
+/** The request's connection, which had carried requests before, has ended. */
 class StaleConnectionError extends Error {}
 
-/** A client of keep-alive connections. The server must trust this machine as a proxy. */
+/** A client with keep-alive connections. The server must trust this machine as a proxy. */
 export function createFuzzClient(url: string): FuzzClient {
   const agent = new Agent({ keepAlive: true });
   let sent = 0;
@@ -39,7 +39,7 @@ export function createFuzzClient(url: string): FuzzClient {
   async function send(request: FuzzRequest): Promise<FuzzAnswer> {
     const startedAt = performance.now();
     const { answer, text } = await exchange(request).catch((error: unknown) => {
-      // The server may end an idle connection in the moment in which it is used again (RFC 9112, 9.3.1).
+      // The server may end an idle connection at the moment it is used again (RFC 9112, 9.3.1).
       if (error instanceof StaleConnectionError) return exchange(request);
       throw error;
     });
@@ -57,7 +57,7 @@ export function createFuzzClient(url: string): FuzzClient {
         method,
         path: target,
         headers: {
-          // Before what the request itself says, which the server then reads from the right.
+          // Precedes what the request itself says, because the server reads from the right.
           ...headers,
           'X-Forwarded-For': nextAddress(),
           ...(body === null ? {} : { 'Content-Length': Buffer.byteLength(body, encoding) }),
@@ -101,7 +101,7 @@ async function readAnswer(
   hear: (text: string) => void,
 ): Promise<string> {
   const isStream = answer.headers['content-type']?.startsWith('text/event-stream') ?? false;
-  // A stream over GET goes on for minutes: its first event is enough.
+  // A GET stream continues for minutes; its first event is enough.
   const goesOn = isStream && method === 'GET';
   let text = '';
   answer.setEncoding('utf8');
@@ -113,7 +113,7 @@ async function readAnswer(
   return text;
 }
 
-/** Quoted for bash, which reads `$'…'` with escapes. */
+/** Quotes for bash, which reads `$'…'` with escapes. */
 function describeAsCurl(url: string, { method, target, headers, body, encoding }: FuzzRequest) {
   const options = Object.entries(headers).map(([name, value]) =>
     value === '' ? `-H ${quote(`${name};`)}` : `-H ${quote(`${name}: ${value}`, 'latin1')}`,
@@ -135,7 +135,7 @@ function quote(text: string, encoding: BufferEncoding = 'utf8'): string {
   return `$'${written.join('')}'`;
 }
 
-/** A long run of one thing, as of a nested body, is told by its length. */
+/** Replaces a long run of the same character, as in a nested body, by its length. */
 function shorten(text: string): string {
   if (text.length < 5_000) return text;
   return `${text.slice(0, 2_000)} …${text.length - 2_500} more… ${text.slice(-500)}`;

@@ -15,13 +15,13 @@ import { createFuzzClient, type FuzzAnswer, type FuzzClient } from './send.ts';
 import { startFuzzWorld } from './world.ts';
 
 const CALLS = times(2_000, 250_000);
-/** Each runs git on a bundle, which takes a tenth of a second. */
-const dear = new Set([
+/** Each of these runs git on a bundle, which takes a tenth of a second. */
+const expensive = new Set([
   'verify_archive_integrity',
   'inspect_archive_contents',
   'extract_backup_file',
 ]);
-/** Codes of JSON-RPC for what the client did wrong: no request, no method, no such parameters. */
+/** JSON-RPC codes for mistakes of the client: invalid request, unknown method, invalid parameters. */
 const CLIENT_FAULTS: readonly number[] = [-32600, -32601, -32602];
 
 let world: Awaited<ReturnType<typeof startFuzzWorld>>;
@@ -42,8 +42,8 @@ afterAll(async () => {
   expect(await world?.close()).toBe(0);
 });
 
-describe('arguments that no model would think of', () => {
-  it(`are answered by every tool as it promises, ${CALLS} calls`, async () => {
+describe('generated arguments', () => {
+  it(`are answered by every tool as it promises, in ${CALLS} calls`, async () => {
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
     const outputs = new Map(
@@ -52,7 +52,7 @@ describe('arguments that no model would think of', () => {
     tally = await runCampaign({
       arbitrary: fc.oneof(
         ...tools.map((tool) => ({
-          weight: dear.has(tool.name) ? 3 : 10,
+          weight: expensive.has(tool.name) ? 3 : 10,
           arbitrary: callsOf(tool),
         })),
       ),
@@ -66,31 +66,31 @@ describe('arguments that no model would think of', () => {
     });
     process.stdout.write(`${describeTally(tally)}\n`);
     expect(tally.requests).toBeGreaterThanOrEqual(CALLS);
-    // What a busy machine excuses is rare.
+    // What a busy machine excuses must be rare.
     expect(tally.slow).toBeLessThan(CALLS / 200);
     expect(tally.unavailable).toBeLessThan(5);
   });
 
-  it('reach every tool: each answered some of them', () => {
+  it('reach every tool: each one succeeded for some of them', () => {
     const seldom = tools
       .map(({ name }) => [name, successesOf(tally, name)] as const)
       .filter(([, successes]) => successes < CALLS / 1_000);
     expect(seldom).toEqual([]);
   });
 
-  it('leave no failure in the log', () => {
+  it('leave no failures in the log', () => {
     expect(world.server.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   it('leave nothing in memory', () => {
     const [start, middle, end] = tally.heap;
     expect(Math.max(middle, end) - start).toBeLessThan(16 * 2 ** 20);
-    // Those of open connections, and a few beside them; one for each turn of the chat would be hundreds.
+    // Those of open connections, and a few more; one for each turn of the chat would be hundreds.
     expect(tally.held).toBeLessThan(150);
   });
 });
 
-/** A file is read by bytes or by lines, and most ranges are beyond its end: seldom all four are given. */
+/** A file is read by bytes or by lines, and most ranges are past its end, so all four are seldom given. */
 const ranges = ['offset', 'length', 'start_line', 'end_line'];
 const omitted = fc.oneof(
   { weight: 4, arbitrary: fc.constant(ranges) },
@@ -103,7 +103,7 @@ function without(args: unknown, names: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));
 }
 
-/** Calls of a tool with arguments of its schema and others. */
+/** Calls of a tool, with arguments that match its schema and others. */
 function callsOf({ name, inputSchema }: ToolDescription): fc.Arbitrary<FuzzRequest> {
   const sources = { document: { paths: {}, components: {} }, known, hostileIn: 8 };
   const given = fc.oneof(
@@ -125,7 +125,7 @@ function callsOf({ name, inputSchema }: ToolDescription): fc.Arbitrary<FuzzReque
   }));
 }
 
-/** 200 for an answer of the tool's shape, 400 for a refusal in words. Throws for anything else. */
+/** 200 for an answer that matches the tool's schema, 400 for a refusal in words. Throws for anything else. */
 function checkOutcome(
   outputs: ReadonlyMap<string, ValidateFunction>,
   { operation }: FuzzRequest,
@@ -145,7 +145,9 @@ function checkOutcome(
   const validate = outputs.get(operation ?? '');
   if (!validate?.(result.structuredContent)) {
     const faults = JSON.stringify(validate?.errors);
-    throw new Error(`answered out of its shape: ${faults} in ${text.slice(0, 2_000)}`);
+    throw new Error(
+      `answered something that does not match the schema: ${faults} in ${text.slice(0, 2_000)}`,
+    );
   }
   return 200;
 }

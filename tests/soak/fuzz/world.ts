@@ -8,20 +8,20 @@ import { ADA, observatoryEnvironment } from '../../support/observatory-client.ts
 import { startServerProcess } from '../support/server-process.ts';
 import { CRON_SECRET } from './credentials.ts';
 
-/** How many runs there are: ids from 1. */
+/** The number of runs; their ids start at 1. */
 export const RUNS = 40;
 export const ANOMALIES = 12;
 /** The address of a badge. */
 export const BADGE_TOKEN = 'b'.repeat(32);
-/** How many incidents there are. */
+/** The number of incidents. */
 export const INCIDENTS = 6;
 
-/** `embedded` is the database of `npm start`, which has vectors; `postgres` one of its own. */
+/** `embedded` is the database of `npm start`, which supports vectors; `postgres` is a separate one. */
 export type FuzzDatabase = 'embedded' | 'postgres';
 
 /**
- * Everything that the server works with, so that requests come to their ends: a database with data, an
- * archive, a model gateway and a mail service.
+ * Starts everything that the server works with, so that requests can succeed: a database with data, an archive, a model
+ * gateway and a mail service.
  */
 export async function startFuzzWorld(database: FuzzDatabase) {
   const world = await createMcpWorld();
@@ -58,7 +58,7 @@ export async function startFuzzWorld(database: FuzzDatabase) {
   await fill(url);
   return {
     server,
-    /** Forgets what the stand-ins were asked, and removes what requests have made. */
+    /** Discards the requests that the stand-ins recorded, and removes what requests have created. */
     async forget() {
       await empty(url);
       gateway.requests.length = 0;
@@ -74,11 +74,11 @@ export async function startFuzzWorld(database: FuzzDatabase) {
   };
 }
 
-/** A question that makes the model mail a report, which a person has to allow. */
+/** A question that makes the model mail a report, which a person has to approve. */
 export const REPORT_QUESTION = 'Please mail me a report.';
 
 function firstStep(question: string, asked: number) {
-  // Behind the question stand records that a search found, earlier ones of this question among them.
+  // The question is followed by records that a search found, among them earlier ones of this question.
   if (question.startsWith(REPORT_QUESTION)) {
     const args = { subject: 'Report', recipients: ['ops@example.com'], content_markdown: '# All' };
     return { calls: [{ id: `call_${asked}`, name: 'send_report_email', args }] };
@@ -92,7 +92,7 @@ function firstStep(question: string, asked: number) {
   return { text: ['I look. '], calls: [calls[Math.floor(asked / 3) % 3] ?? { name: 'none' }] };
 }
 
-/** Data of every kind; what the fields hold is ordinary, since it is the questions that are tried. */
+/** Adds data of every kind. The content is ordinary, because the requests are under test. */
 async function fill(url: string): Promise<void> {
   const statements = [
     `INSERT INTO backup_runs (status, started_at, completed_at, total_repos, successful, failed, duration_ms)
@@ -109,11 +109,11 @@ async function fill(url: string): Promise<void> {
     `INSERT INTO archive_refs (repo_full_name, name, object_id, from_version)
      SELECT 'acme/repository-' || i % 5, 'refs/heads/branch-' || i, md5(i::text), 1 + i % 5
      FROM generate_series(1, 60) AS i`,
-    // Its id is none that requests revoke.
+    // Its id is not one that requests revoke.
     `INSERT INTO badges (id, token_sha256) VALUES (1000000, '${hashToken(BADGE_TOKEN)}')`,
     `INSERT INTO anomalies (repo_full_name, run_id, version, kind)
      SELECT 'acme/repository-' || i, i, 1, 'shrunk' FROM generate_series(1, ${ANOMALIES}) AS i`,
-    // The sweep resolves the open ones, at a moment of its own; those acknowledged before can still be acknowledged.
+    // The sweep resolves the open ones at a moment of its own; those acknowledged before can still be acknowledged.
     `INSERT INTO incidents (rule, subject, acknowledged_at, acknowledged_by, resolved_at)
      SELECT (ARRAY['run_failed', 'repository_failing'])[1 + i % 2], i::text,
        CASE WHEN i > 3 THEN now() END, CASE WHEN i > 3 THEN 'ada' END, CASE WHEN i > 3 THEN now() END
@@ -135,7 +135,10 @@ async function fill(url: string): Promise<void> {
   await client.end();
 }
 
-/** All but the first report, which the requests name; opens incidents again. The embedded database is vacuumed once an hour. */
+/**
+ * Removes all but the first report, which the requests name, and opens the incidents again. The embedded database is
+ * vacuumed once an hour.
+ */
 async function empty(url: string): Promise<void> {
   const client = await connect(url);
   await client.query('DELETE FROM chat_messages');
@@ -152,5 +155,5 @@ async function empty(url: string): Promise<void> {
   await client.end();
 }
 
-/** The user whom logins name. */
+/** The user that logins name. */
 export const USER = ADA;

@@ -2,10 +2,9 @@ import { Agent, request as openRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createMix, type LoadRequest, type LoadSecrets } from './mix.ts';
 
-// The clients of the load test, a process of their own: sends what the plan says and answers with what
-// came back.
+// The clients of the load test, in a process of their own: sends what the plan says, and replies with the results.
 
-/** Either so many clients, each with one request at a time, or so many requests a second. */
+/** Either a number of clients, each with one request at a time, or a number of requests per second. */
 export interface LoadPlan {
   url: string;
   secrets: LoadSecrets;
@@ -15,26 +14,26 @@ export interface LoadPlan {
 
 export interface LoadResult {
   seconds: number;
-  /** Durations of answered requests by their names, in milliseconds, by how they ended. */
+  /** Durations of answered requests in milliseconds, by name and status. */
   answers: { name: string; status: number; durations: number[] }[];
-  /** Requests without an answer, by the reason. */
+  /** Requests without an answer, by reason. */
   failures: Record<string, number>;
 }
 
-/** Connections of a load by rate. */
+/** The number of connections for a load by rate. */
 const CONNECTIONS = 500;
 const GIVE_UP_MS = 60_000;
 
 process.once('message', async (plan: LoadPlan) => {
   const connections = await connect(plan);
   process.send?.('connected');
-  // A minute's result is long: the rest of it would go with the channel.
+  // The result of a minute is long; without waiting, the rest of it would be lost with the channel.
   process.send?.(await run(plan, connections), undefined, undefined, () => process.disconnect());
 });
 
 /**
- * The connections of a load, idle: by so many clients one each, by rate those of the proxies in front of a
- * server. Node accepts one in each turn of its loop, so that opening them would be what is measured.
+ * Opens the connections of a load: one for each client, or for a load by rate, as many as proxies in front of a server
+ * have. Node accepts one connection per turn of its loop, so opening them later would distort the measurement.
  */
 async function connect({ url, load }: LoadPlan): Promise<Agent> {
   const count = 'clients' in load ? load.clients : CONNECTIONS;
@@ -55,7 +54,7 @@ async function run({ url, secrets, seconds, load }: LoadPlan, agent: Agent): Pro
   let sent = 0;
 
   async function sendNext(): Promise<void> {
-    // A step that shares no factor with the mix's size comes by everything.
+    // A step that has no factor in common with the size of the mix visits everything.
     const request = mix[(sent * 77) % mix.length];
     sent += 1;
     if (!request) return;
@@ -96,7 +95,7 @@ async function run({ url, secrets, seconds, load }: LoadPlan, agent: Agent): Pro
   return { seconds: took, answers: [...answers.values()], failures };
 }
 
-/** Sends one request and resolves with its status when its answer has come, a stream's when it begins. */
+/** Sends one request and resolves with its status when its answer is complete, or for a stream when it begins. */
 function send(url: string, request: LoadRequest, agent: Agent, serial: number): Promise<number> {
   const { method, path, headers, body } = request;
   return new Promise((resolve, reject) => {
@@ -124,7 +123,7 @@ function send(url: string, request: LoadRequest, agent: Agent, serial: number): 
   });
 }
 
-/** One of 60,000 addresses: none comes near its limit. */
+/** One of 60,000 addresses, so that none gets near its limit. */
 function addressOf(serial: number): string {
   const number = serial % 60_000;
   return `10.${Math.floor(number / 250)}.${number % 250}.1`;

@@ -14,11 +14,11 @@ import { describeLoad, figuresOf, type Load, quantile, runClients } from './run-
 
 const CLIENTS = 200;
 const SECONDS = times(7, 60);
-/** Measures the server. */
+/** The overload, as a multiple of what the server can do. */
 const OVERLOAD = 4;
 /**
- * Milliseconds within which /health answers under overload, and the share of its answers that is held to
- * it: in the check run the machine is busy with other things too.
+ * The milliseconds within which /health answers under overload, and the share of its answers for which that must hold:
+ * looser in the check run, where the machine is also busy with other things.
  */
 const HEALTH_MS = times(1_000, 100);
 const HEALTH_SHARE = times(0.95, 1);
@@ -34,7 +34,7 @@ beforeAll(async () => {
   server = await startServerProcess({
     ...(observatoryEnvironment as Record<string, string>),
     DATABASE_URL: database.url,
-    // As docs/operate.md advises where Postgres shares the machine.
+    // As docs/operate.md recommends where Postgres shares the machine.
     DATABASE_POOL_SIZE: String(Math.min(10, availableParallelism())),
     INTERNAL_SECRET: TEST_SECRET,
     MCP_AUTH_TOKEN: TEST_TOKEN,
@@ -49,7 +49,7 @@ beforeAll(async () => {
   });
   const { access_token: user } = (await response.json()) as { access_token: string };
   secrets = { internal: TEST_SECRET, mcp: TEST_TOKEN, user, ...ADA };
-  // Everything is compiled and connected before anything is measured.
+  // Compiles and connects everything before anything is measured.
   await load({ clients: 20 }, 2).result;
 });
 
@@ -62,8 +62,8 @@ afterAll(async () => {
 const load = (how: { clients: number } | { perSecond: number }, seconds: number) =>
   runClients({ url: server.url, secrets, seconds, load: how });
 
-describe('200 clients at a time', () => {
-  it('are all served, the slowest hundredth within ten times the median', {
+describe('200 concurrent clients', () => {
+  it('are all served, with the slowest hundredth within ten times the median', {
     retry: 2,
   }, async () => {
     const before = await server.memory();
@@ -80,8 +80,8 @@ describe('200 clients at a time', () => {
   });
 });
 
-describe('four times what the server can do', () => {
-  it('is rejected where it is too much, and /health answers throughout', { retry: 2 }, async () => {
+describe('a load of four times what the server can do', () => {
+  it('is rejected where it is too much, while /health keeps answering', { retry: 2 }, async () => {
     const perSecond = OVERLOAD * figuresOf(capacity).perSecond;
     const { result, health } = await underLoad(load({ perSecond }, times(7, 60)));
     say(`${perSecond.toFixed(0)} requests a second`, result, health);
@@ -96,7 +96,7 @@ describe('four times what the server can do', () => {
     ).toBeLessThan(HEALTH_MS);
   });
 
-  it('leaves no trace when it is over', { retry: 2 }, async () => {
+  it('leaves nothing behind when it is over', { retry: 2 }, async () => {
     const { result, health } = await underLoad(load({ clients: 20 }, times(2, 10)));
     say('20 clients afterwards', result, health);
     expect(figuresOf(result).failures).toEqual({});
@@ -107,7 +107,7 @@ describe('four times what the server can do', () => {
   });
 });
 
-/** Asks for /health again and again while a load runs, and keeps how long each took. */
+/** Calls /health repeatedly while a load runs, and records the durations. */
 async function underLoad({ connected, result: running }: Load) {
   const health: number[] = [];
   let isOver = false;

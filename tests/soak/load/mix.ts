@@ -19,7 +19,7 @@ export interface LoadSecrets {
   password: string;
 }
 
-/** What a dashboard, its users and agents ask for, in about the proportions in which they do. */
+/** The requests of a dashboard, its users and agents, in roughly realistic proportions. */
 export function createMix(secrets: LoadSecrets): LoadRequest[] {
   const internal = { 'X-Internal-Secret': secrets.internal };
   const user = { Authorization: `Bearer ${secrets.user}`, 'Content-Type': 'application/json' };

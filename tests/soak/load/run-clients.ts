@@ -5,18 +5,18 @@ import type { LoadPlan, LoadResult } from './clients.ts';
 
 /** A load in progress. */
 export interface Load {
-  /** Resolves when its connections are there and the first request goes out. */
+  /** Resolves when its connections are open and the first request is sent. */
   connected: Promise<unknown>;
   result: Promise<LoadResult>;
 }
 
-/** Carries a plan out in its own process. */
+/** Carries out a plan in its own process. */
 export function runClients(plan: LoadPlan): Load {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'clients.ts')], {
     env: { PATH: process.env.PATH },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  // Comes after the last message; the end of the process may come before.
+  // Follows the last message; the end of the process may come before.
   const ended = once(child, 'disconnect').then(() => {
     throw new Error(`the clients ended without a result (exit code ${child.exitCode})`);
   });
@@ -28,7 +28,7 @@ export function runClients(plan: LoadPlan): Load {
   return { connected, result };
 }
 
-/** The figures of a load as they are judged. */
+/** The figures of a load that are judged. */
 export interface LoadFigures {
   answered: number;
   perSecond: number;
@@ -40,7 +40,7 @@ export interface LoadFigures {
   p99: number;
 }
 
-/** Sums a result up. */
+/** Summarizes a result. */
 export function figuresOf({ seconds, answers, failures }: LoadResult): LoadFigures {
   const statuses: Record<number, number> = {};
   for (const { status, durations } of answers) {
@@ -61,12 +61,12 @@ export function figuresOf({ seconds, answers, failures }: LoadResult): LoadFigur
   };
 }
 
-/** The value below which a share of sorted values lies; NaN without any. */
+/** The value below which a share of sorted values lies; NaN if there are none. */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** The figures of each kind of request, for a person. */
+/** The figures of each kind of request, for people. */
 export function describeLoad(title: string, result: LoadResult): string {
   const { answered, perSecond, statuses, p50, p99 } = figuresOf(result);
   const lines = result.answers.map(({ name, status, durations }) => {

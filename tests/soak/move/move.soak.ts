@@ -11,7 +11,7 @@ import { times } from '../size.ts';
 const SMALL_ROWS = times(10_000, 2_000_000);
 /** Rows of 150 kB. */
 const LARGE_ROWS = times(1_000, 10_000);
-/** Half of it is the process itself; what is moved would not fit. */
+/** Half of it is the process itself; the data being moved would not fit. */
 const PEAK_MIB = 320;
 
 let source: TestDatabase;
@@ -19,7 +19,7 @@ let target: TestDatabase;
 
 beforeAll(async () => {
   [source, target] = await Promise.all([createPostgres(), createPostgres({ migrated: false })]);
-  // The source is only read, and filled faster without the index of its words.
+  // The source is only read, and is filled faster without its full-text index.
   await sql(source.db, 'DROP INDEX execution_logs_document');
   await sql(source.db, 'INSERT INTO backup_runs SELECT FROM generate_series(1, 50)');
   const client = await connect(source.url);
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([source.close(), target.close()]));
 
-it(`moves ${SMALL_ROWS + LARGE_ROWS} logs in ${PEAK_MIB} MiB`, async () => {
+it(`a move of ${SMALL_ROWS + LARGE_ROWS} logs takes at most ${PEAK_MIB} MiB`, async () => {
   const { code, stdout, stderr } = await runScript('move', {
     cwd: tmpdir(),
     stdin: target.url,

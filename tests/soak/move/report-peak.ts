@@ -1,3 +1,3 @@
-// Loaded before a script of ours: says at its end how much memory the process has held at most, in KiB.
+// Loaded before one of our scripts: reports at its end the peak memory of the process, in KiB.
 
 process.on('exit', () => process.stderr.write(`peak ${process.resourceUsage().maxRSS}\n`));

@@ -11,29 +11,32 @@ import { isLong, seed } from '../size.ts';
 import { createWorld, untilQuiet, type World } from '../worker/world.ts';
 import { createStoreLedger, type StoreLedger } from './store-ledger.ts';
 
-// A worker that is killed at a request to its store: with --long at each request of a run, else at some.
+// Kills a worker at a request to its store: with --long at each request of a run, otherwise at some.
 
 const KILLS = 4;
-/** Some of it is uploaded in parts. */
+/** Large enough that some of it is uploaded in parts. */
 const LARGE_BYTES = 9 * 2 ** 20;
 
-describe('a worker that is killed while it stores', () => {
-  it.each(['before', 'after'] as const)('loses nothing: %s a request is handled', async (when) => {
-    const server = await startS3Server();
-    onTestFinished(server.close);
-    for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
-    const world = await createWorld({ incrementsFrom: '0', keep: '7d all' });
-    onTestFinished(world.close);
-    const identity = await generateIdentity();
-    const address = server.address('kept');
-    Object.assign(world.run.env, server.env, {
-      BACKUP_STORES: address,
-      BACKUP_AGE_RECIPIENTS: await identityToRecipient(identity),
-      BACKUP_NAMES_KEY: 'a key for the names of this store, long enough',
-    });
-    const ledger = await createStoreLedger(address, identity, join(world.folder, 'reader'));
-    await killAtRequests(when, world, server, ledger);
-  });
+describe('a worker that is killed while storing', () => {
+  it.each(['before', 'after'] as const)(
+    'loses nothing if that happens %s a request is handled',
+    async (when) => {
+      const server = await startS3Server();
+      onTestFinished(server.close);
+      for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
+      const world = await createWorld({ incrementsFrom: '0', keep: '7d all' });
+      onTestFinished(world.close);
+      const identity = await generateIdentity();
+      const address = server.address('kept');
+      Object.assign(world.run.env, server.env, {
+        BACKUP_STORES: address,
+        BACKUP_AGE_RECIPIENTS: await identityToRecipient(identity),
+        BACKUP_NAMES_KEY: 'a key for the names of this store, long enough',
+      });
+      const ledger = await createStoreLedger(address, identity, join(world.folder, 'reader'));
+      await killAtRequests(when, world, server, ledger);
+    },
+  );
 });
 
 async function killAtRequests(
@@ -80,7 +83,7 @@ async function run(world: World): Promise<void> {
   expect(ended, ended.stdout + ended.stderr).toMatchObject({ code: 0 });
 }
 
-/** Kills the worker at its nth request, which is handled before or not at all. */
+/** Kills the worker at its nth request, either before or after the request is handled. */
 async function killAt(
   when: 'before' | 'after',
   nth: number,

@@ -7,13 +7,13 @@ import { keysOf, parseKey } from '../../../lib/stores/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { parseState, type StoreState } from '../../../lib/stores/store-state.ts';
 
-/** Looks at an encrypted store as whoever restores from it would. */
+/** Checks an encrypted store as a person who restores from it would. */
 export interface StoreLedger {
-  /** Every state that was ever seen is there as it was, and has all its files. Returns the newest. */
+  /** Checks that every state ever seen is unchanged and has all its files. Returns the newest. */
   check(): Promise<StoreState | null>;
 }
 
-/** `folder` is for what the client of the store notes. */
+/** `folder` is for what the client of the store records. */
 export async function createStoreLedger(
   address: string,
   identity: string,
@@ -50,7 +50,7 @@ export async function createStoreLedger(
         const text = String(await read(key));
         expect(seen.get(key) ?? text, `${key} was replaced`).toBe(text);
         const state = parseState(text);
-        if (state === null) throw new Error(`${key} is no state`);
+        if (state === null) throw new Error(`${key} is not a state`);
         newest = state;
         if (seen.has(key)) continue;
         seen.set(key, text);

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 
-// Loaded before a server's own script: asked over IPC, it says what the process uses.
+// Loaded before a server's own script: when asked over IPC, it reports what the process uses.
 
 process.on('message', async (question) => {
   if (question === 'memory') process.send?.(await heldMemory());
@@ -15,9 +15,9 @@ process.on('message', async (question) => {
 process.channel?.unref();
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 
-/** What the process holds after a collection. */
+/** What the process holds after a garbage collection. */
 async function heldMemory() {
-  // What a finalizer lets go of is garbage for the next collection only.
+  // What a finalizer releases is garbage only for the next collection.
   for (let round = 0; round < 4; round++) {
     globalThis.gc?.();
     await turn();

@@ -8,39 +8,39 @@ import { createInterface } from 'node:readline';
 import { embeddedUrl } from '../../../lib/database/embedded/address.ts';
 import type { LogRecord } from '../../support/deps.ts';
 
-/** What a process still holds when the garbage is collected. */
+/** What a process still holds after a garbage collection. */
 export interface HeldMemory {
   /** Bytes of its objects. */
   heapUsed: number;
-  /** Requests that it got, and its answers, which are still there. */
+  /** Requests that it received and answers to them that are still in memory. */
   requests: number;
   responses: number;
 }
 
-/** `npm start` as it ships, in its own process, whose memory can be looked at. */
+/** `npm start` as it ships, in its own process, with insight into its memory. */
 export interface ServerProcess {
   url: string;
-  /** Of its embedded database. */
+  /** The URL of its embedded database. */
   databaseUrl: string;
   port: number;
   /** Every record that it logged so far. */
   logged: LogRecord[];
-  /** What it holds once the garbage is collected. */
+  /** What it holds after a garbage collection. */
   memory(): Promise<HeldMemory>;
-  /** Processor time that it has taken so far, on all its threads, in milliseconds. */
+  /** The processor time that it has used so far on all threads, in milliseconds. */
   processorMs(): Promise<number>;
-  /** Ends it as Ctrl-C does, and resolves with its exit code. */
+  /** Ends it like Ctrl-C, and resolves with its exit code. */
   stop(): Promise<number | null>;
 }
 
 const project = resolve(import.meta.dirname, '../../..');
 const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
-/** Options of node in `npm start`: what is tried is what people run. */
+/** The node options of `npm start`, so that what is tested is what people run. */
 const startOptions: string[] = scripts.start
   .split(' ')
   .filter((word: string) => word.startsWith('--'));
 
-/** Starts it in an empty folder with nothing but these variables, on ports that the system chooses. */
+/** Starts it in an empty folder with only these variables, on ports that the system chooses. */
 export async function startServerProcess(
   environment: Record<string, string>,
 ): Promise<ServerProcess> {
@@ -85,14 +85,14 @@ export async function startServerProcess(
 
 const preload = join(import.meta.dirname, 'report-usage.ts');
 
-/** Asks what was loaded before the server's script. */
+/** Asks the module that was loaded before the server's script. */
 async function ask<T>(child: ChildProcess, question: string): Promise<T> {
   child.send(question);
   const [answer] = await once(child, 'message');
   return answer;
 }
 
-/** Keeps what is logged, and resolves with the address once there is one. */
+/** Records what is logged, and resolves with the address once there is one. */
 function readOutput(child: ChildProcess, logged: LogRecord[]): Promise<string> {
   const { stdout, stderr } = child;
   if (!stdout || !stderr) throw new Error('the server has no output');
@@ -105,7 +105,7 @@ function readOutput(child: ChildProcess, logged: LogRecord[]): Promise<string> {
     createInterface({ input: stderr }).on('line', (line) => {
       said.push(line);
       if (said.length > 100) said.shift();
-      // What is not a record is node's own, such as the trace of an exception that nobody caught.
+      // What is not a record comes from node, such as the trace of an uncaught exception.
       if (line.startsWith('{')) logged.push(JSON.parse(line));
       else logged.push({ level: 'error', message: line });
     });

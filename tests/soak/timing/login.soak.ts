@@ -7,7 +7,7 @@ import { addUser } from '../../../lib/users/users.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../../support/databases.ts';
 import { olderHash } from '../../support/passwords.ts';
 import { times } from '../size.ts';
-import { sample, spreadOf, tell } from './samples.ts';
+import { printTimes, sample, spreadOf } from './samples.ts';
 
 // Whether the duration of a failed login reveals which users exist.
 
@@ -32,6 +32,6 @@ it('a failed login takes as long for an unknown user', async () => {
     },
   }));
   const measured = await sample(names, times(10, 300));
-  tell(names, measured);
+  printTimes(names, measured);
   expect(spreadOf(measured)).toBeLessThan(0.25);
 });

@@ -1,12 +1,12 @@
-/** A thing that is done again and again, and how long each time took, in nanoseconds. */
+/** Something to repeat, and how long it took each time, in nanoseconds. */
 export interface Sampled {
   name: string;
   act(): unknown;
 }
 
 /**
- * Does each of several things so many times, in turns so that the noise of the machine meets all alike.
- * Returns for each the time that nine of ten took longer than: noise only ever adds to a time.
+ * Does each of several things this many times, alternating so that noise affects all alike. Returns for each the time
+ * that nine out of ten exceeded, because noise only ever adds to a time.
  */
 export async function sample(things: readonly Sampled[], rounds: number): Promise<number[]> {
   const taken = things.map(({ act }) => ({ act, times: [] as number[] }));
@@ -15,7 +15,7 @@ export async function sample(things: readonly Sampled[], rounds: number): Promis
     const from = round % taken.length;
     for (const { act, times } of [...taken.slice(from), ...taken.slice(0, from)]) {
       const start = process.hrtime.bigint();
-      // Not every one is a promise, and waiting for one takes time of its own.
+      // Not all of them are promises, and awaiting one takes time of its own.
       const done = act();
       if (done instanceof Promise) await done;
       times.push(Number(process.hrtime.bigint() - start));
@@ -24,13 +24,13 @@ export async function sample(things: readonly Sampled[], rounds: number): Promis
   return taken.map(({ times }) => times.toSorted((a, b) => a - b)[Math.floor(rounds / 10)] ?? 0);
 }
 
-/** By how much the longest of some times is above the shortest, 0 for not at all. */
+/** By how much the longest of some times exceeds the shortest, as a fraction. */
 export function spreadOf(times: readonly number[]): number {
   return Math.max(...times) / Math.min(...times) - 1;
 }
 
-/** Writes what was measured, for the one who reads the run. */
-export function tell(things: readonly Sampled[], times: readonly number[]): void {
+/** Prints what was measured. */
+export function printTimes(things: readonly Sampled[], times: readonly number[]): void {
   const each = things.map(
     ({ name }, index) => `${name} ${((times[index] ?? 0) / 1e3).toFixed(1)} µs`,
   );

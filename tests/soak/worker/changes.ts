@@ -7,8 +7,8 @@ type Random = () => number;
 const MAX_FILE_BYTES = 40_000;
 
 /**
- * Commits something new to a source, then overwrites and deletes as people do: force pushes, branches and tags
- * that come and go, another default branch. Sometimes the mirrors are gone, too, which are only a cache.
+ * Commits something new to a source, then overwrites and deletes as people do: force pushes, branches and tags that
+ * come and go, another default branch. Sometimes it also removes the mirrors, which are only a cache.
  */
 export async function changeRandomly(world: World, random: Random): Promise<void> {
   const { source, ledger, data } = world;

@@ -8,17 +8,17 @@ import { changeRandomly } from './changes.ts';
 import { makeSmallDisk, mayMount } from './small-disk.ts';
 import { createWorld, type Keeping, untilQuiet, type World } from './world.ts';
 
-// A worker that cannot write any more at a random point, while its source changes between the runs.
+// A worker runs out of space at a random point, while its source changes between runs.
 
 const execute = promisify(execFile);
 
-/** In each world, because every version of a repository is restored each time. */
+/** Rounds in each world; few, because every version of a repository is restored each time. */
 const FULL = times(3, 10);
 const LIMITED = times(2, 5);
 const MAX_FILE_BYTES = 200_000;
-/** Enough for the worker to note that it runs. */
+/** Enough space for the worker to record that it is running. */
 const MIN_BYTES = 16_384;
-/** An increment of a small change is not much larger. */
+/** The increment of a small change is not much larger. */
 const MIN_FILE_BYTES = 2_048;
 
 const ways: [string, Keeping][] = [
@@ -26,17 +26,17 @@ const ways: [string, Keeping][] = [
   ['increments', { incrementsFrom: '0', keep: '1 daily' }],
 ];
 
-/** A run that cannot write any more from a point on that `part`, from 0 to 1, decides. */
+/** A run that can no longer write from some point on; `part`, from 0 to 1, decides where. */
 type LimitedRun = (world: World, part: number) => Promise<FinishedScript>;
 
-describe.runIf(await mayMount())('a worker whose disk is full', () => {
+describe.runIf(await mayMount())('a worker with a full disk', () => {
   const cases = ways.flatMap(([name, keeping]) =>
     Array.from(
       { length: times(1, 2) },
       (_, n) => [`${name}, repository ${n + 1}`, keeping] as const,
     ),
   );
-  it.each(cases)('says so and loses no version: %s', async (name, keeping) => {
+  it.each(cases)('reports it and loses no version: %s', async (name, keeping) => {
     const disk = await makeSmallDisk(64);
     onTestFinished(disk.remove);
     const world = await createWorld(keeping, disk.path);
@@ -51,7 +51,7 @@ describe.runIf(await mayMount())('a worker whose disk is full', () => {
 });
 
 describe.runIf(process.platform === 'linux')('a worker that may not write large files', () => {
-  it.each(ways)('says so and loses no version: %s', async (name, keeping) => {
+  it.each(ways)('reports it and loses no version: %s', async (name, keeping) => {
     const world = await createWorld(keeping);
     onTestFinished(world.close);
     await limitRepeatedly(`small files: ${name}`, world, LIMITED, async ({ run }, part) => {
@@ -74,7 +74,7 @@ async function limitRepeatedly(
   const random = createRandom(name);
   let failed = 0;
   for (let round = 0; round <= faults; round++) {
-    // More often early than late: what a run writes first is what it fetched.
+    // Points are more often early than late, because a run first writes what it fetched.
     const part = random() ** 2;
     try {
       await changeRandomly(world, random);
@@ -85,7 +85,7 @@ async function limitRepeatedly(
         if (ended.code !== 0) {
           failed++;
           expect(ended).toMatchObject({ code: 1 });
-          // git does not give the reason of all its failures.
+          // git does not give a reason for all of its failures.
           expect(ended.stdout + ended.stderr).toMatch(/1 failed|no space left/i);
         }
         await ledger.check();
@@ -98,6 +98,6 @@ async function limitRepeatedly(
       throw new Error(`${name}: ${when}, --seed ${seed}: ${error}`, { cause: error });
     }
   }
-  // Runs with enough space tell nothing.
+  // Runs with enough space prove nothing.
   expect(failed).toBeGreaterThanOrEqual(1);
 }

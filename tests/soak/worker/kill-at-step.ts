@@ -1,8 +1,8 @@
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
-// Loaded into a worker before anything else (`node --import`). Kills it just before its KILL_AT-th change of a file
-// in KILL_FOLDER, counted from 0; otherwise says at the end how many changes there were.
+// Loaded into a worker before anything else (`node --import`). Kills it just before its KILL_AT-th change to a file in
+// KILL_FOLDER, counted from 0; otherwise reports at the end how many changes there were.
 
 const folder = process.env.KILL_FOLDER ?? '';
 const at = Number(process.env.KILL_AT);

@@ -6,10 +6,10 @@ import { times } from '../size.ts';
 import { changeRandomly } from './changes.ts';
 import { createWorld, type Keeping, untilQuiet } from './world.ts';
 
-// A worker that is killed at random moments, while its source changes between the runs.
+// A worker is killed at random moments, while its source changes between runs.
 
 const KILLS = 10;
-/** Each with a repository of its own, because every version of it is restored after every kill. */
+/** Worlds, each with its own repository; few, because every version is restored after every kill. */
 const WORLDS = times(1, 7);
 
 const ways: [string, Keeping][] = [

@@ -11,18 +11,18 @@ import { git, type TestRepository } from '../../support/git.ts';
 const REPOSITORY = 'local/app';
 const ARCHIVE = 'local__app.bundle';
 
-/** Every version that an archive has ever recorded, and every state that its source has ever had. */
+/** Every version that an archive ever recorded, and every state that its source ever had. */
 export interface Ledger {
-  /** Notes what the source is now. */
+  /** Records the current state of the source. */
   noteSource(): Promise<void>;
-  /** Notes the versions of the archive, and that each is a state of the source. Returns their numbers. */
+  /** Records the versions of the archive, and checks that each is a state of the source. Returns their numbers. */
   read(): Promise<number[]>;
   /**
-   * Reads the archive, and restores every version that it records. Fails if one is missing that retention could
-   * not let go, or has other refs than the source had.
+   * Reads the archive, and restores every version that it records. Fails if a version is missing that retention may not
+   * remove, or if one has refs that the source never had.
    */
   check(): Promise<void>;
-  /** Fails unless the newest version is what the source is now, and no temporary file is left. */
+  /** Fails unless the newest version is the current state of the source, and no temporary files are left. */
   checkSettled(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function createLedger(archives: string, source: TestRepository, target: s
     try {
       return (await listVersions(archives, REPOSITORY)).versions;
     } catch (error) {
-      // Killed before the first archive, or even before its folder.
+      // Killed before the first archive existed, or even its folder.
       const codes = ['NOT_FOUND', 'SERVICE_UNAVAILABLE'];
       if (error instanceof AppError && codes.includes(error.code)) return [];
       throw error;
@@ -51,11 +51,11 @@ export function createLedger(archives: string, source: TestRepository, target: s
   async function read(): Promise<number[]> {
     const listed: number[] = [];
     for (const { version, warning } of await list()) {
-      if (version === null) throw new Error('an archive without versions');
+      if (version === null) throw new Error('the archive has no versions');
       const path = join(archives, manifestFolder(ARCHIVE), manifestName(version));
       const manifest = parseManifest(await readFile(path, 'utf8'));
       const refs = describe(manifest?.refs ?? {}, manifest?.head_branch ?? null);
-      expect(states, `version ${version} is not what the source had`).toContain(refs);
+      expect(states, `version ${version} is not a state of the source`).toContain(refs);
       const before = recorded.get(version);
       if (before !== undefined) expect(refs, `version ${version} was altered`).toBe(before.refs);
       recorded.set(version, { refs, warning });
@@ -64,7 +64,7 @@ export function createLedger(archives: string, source: TestRepository, target: s
     return listed;
   }
 
-  /** Retention lets go no newest version, and none that one with a warning follows. */
+  /** Retention keeps the newest version, and versions that have a warning or are followed by one that has. */
   function mayBePruned(version: number): boolean {
     const follower = [...recorded.keys()].sort((a, b) => a - b).find((other) => other > version);
     const warnings = [version, follower ?? version].map((one) => recorded.get(one)?.warning);
@@ -90,7 +90,7 @@ export function createLedger(archives: string, source: TestRepository, target: s
         try {
           await restoreVersion({ ...request, choice: { version } }, context);
         } catch (error) {
-          throw new Error(`version ${version} does not restore: ${error}`, { cause: error });
+          throw new Error(`version ${version} cannot be restored: ${error}`, { cause: error });
         }
         expect(await describeRepository(target)).toBe(recorded.get(version)?.refs);
         await rm(target, { recursive: true });
@@ -105,7 +105,7 @@ export function createLedger(archives: string, source: TestRepository, target: s
   };
 }
 
-/** Refs with HEAD and its branch, in a text that is equal exactly if they are. */
+/** Describes refs with HEAD and its branch, in a text that is equal exactly if they are. */
 function describe(refs: Record<string, string>, headBranch: string | null): string {
   const lines = Object.entries(refs).map(([name, id]) => `${id} ${name}`);
   return [...lines.sort(), `HEAD is ${headBranch}`].join('\n');

@@ -6,14 +6,14 @@ import { temporaryFolder } from '../../support/folders.ts';
 
 const execute = promisify(execFile);
 
-/** A small file system of its own. */
+/** A small, separate file system. */
 export interface SmallDisk {
   path: string;
   /** Bytes that are in use. */
   used(): Promise<number>;
-  /** Fills it up but for this many bytes. */
+  /** Fills it up except for this many bytes. */
   leave(bytes: number): Promise<void>;
-  /** Frees what was filled up. */
+  /** Frees what was filled. */
   free(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export async function mayMount(): Promise<boolean> {
   }
 }
 
-/** Makes a file system in memory. Throws if this process may not. */
+/** Makes a file system in memory. Throws if this process may not do that. */
 export async function makeSmallDisk(mebibytes: number): Promise<SmallDisk> {
   const { path, remove } = await temporaryFolder();
   const options = ['-t', 'tmpfs', '-o', `size=${mebibytes}m`];

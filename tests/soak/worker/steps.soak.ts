@@ -6,8 +6,8 @@ import { isLong, seed } from '../size.ts';
 import { changeRandomly } from './changes.ts';
 import { createWorld, type Keeping, untilQuiet, type World } from './world.ts';
 
-// A worker that is killed between two changes of its files, which a random moment seldom hits: with --long at each
-// of them, else at some.
+// A worker is killed between two changes to its files, which random moments seldom hit: with --long at each of them,
+// otherwise at some.
 
 const KILLS = 3;
 
@@ -47,7 +47,7 @@ async function killAtSteps(name: string, world: World): Promise<void> {
     const [, steps] = /^steps (\d+)$/m.exec(ended.stderr) ?? [];
     return { ended, steps: steps === undefined ? null : Number(steps) };
   };
-  // The first run makes the archive; the second has the steps that the others have, as far as they are alike.
+  // The first run makes the archive. The second has the same steps as the later ones, as far as they are alike.
   await runUntil(-1);
   const { ended, steps } = await runUntil(-1);
   expect(ended, ended.stderr).toMatchObject({ code: 0 });

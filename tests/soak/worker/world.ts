@@ -13,16 +13,16 @@ export interface World {
   database: TestDatabase;
   source: TestRepository;
   ledger: Ledger;
-  /** Archives and DATA_DIR are in this folder. */
+  /** The folder with the archives and DATA_DIR. */
   data: string;
-  /** A run of the worker. */
+  /** The options for a run of the worker. */
   run: ScriptOptions & { args: string[]; env: Record<string, string> };
   close(): Promise<void>;
 }
 
 /** How a worker keeps its archives. */
 export interface Keeping {
-  /** The archive's size in MiB from which it gets increments. */
+  /** The archive size in MiB from which it gets increments. */
   incrementsFrom: '0' | '64';
   /** BACKUP_KEEP. */
   keep: string;
@@ -69,5 +69,5 @@ export async function untilQuiet({ folder }: World): Promise<void> {
     await delay(50);
   }
   const left = (await processesOf(folder)).map(({ command }) => command);
-  throw new Error(`these processes are left: ${left.join('; ')}`);
+  throw new Error(`these processes are still running: ${left.join('; ')}`);
 }

@@ -40,7 +40,7 @@ export function apiRoutes(state: GitHostState): Hono {
   app.use(async (c, next) => {
     await next();
     const endsAt = findGrant(state, c.req.header('authorization'))?.endsAt ?? null;
-    if (!state.tellsExpiration || endsAt === null) return;
+    if (!state.reportsExpiration || endsAt === null) return;
     const [day, time] = new Date(endsAt).toISOString().split(/[T.]/);
     c.header('github-authentication-token-expiration', `${day} ${time} UTC`);
   });

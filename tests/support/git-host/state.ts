@@ -85,7 +85,7 @@ export interface GitHostState {
   tokenSeconds: number;
   refreshSeconds: number;
   /** Whether the API says when a token expires. */
-  tellsExpiration: boolean;
+  reportsExpiration: boolean;
   /** The number of seconds that the host asks to wait between polls. */
   interval: number;
   pageSize: number;
@@ -109,7 +109,7 @@ export function createGitHostState(clock: Clock): GitHostState {
     requests: [],
     tokenSeconds: 8 * 3_600,
     refreshSeconds: 183 * 86_400,
-    tellsExpiration: false,
+    reportsExpiration: false,
     interval: 5,
     pageSize: 100,
   };

@@ -82,7 +82,7 @@ describe('the end of a run', () => {
   it('alerts about a renewable login by its own expiry, not that of its 8-hour token', async () => {
     await bench.add({ fullName: 'team/a', private: true });
     const { host } = bench;
-    host.state.tellsExpiration = true;
+    host.state.reportsExpiration = true;
     const store = openLoginStore({
       folder: bench.env.BACKUP_CONFIG_DIR ?? '',
       keychain: createMemoryKeychain(),
