@@ -59,10 +59,10 @@ export async function proveRestorable(options: ProveOptions): Promise<void> {
     ...{ environment, clock, limits },
   });
   await workspaces.use({ signal, sizeBytes: 0 }, async ({ git, folder }) => {
-    const tell = (evidence: Partial<DrillEvidence>) => onFound(restored, evidence);
-    tell(await readObjects(git, target, timeoutFor(restored.sizeBytes)));
-    tell(await compareRefs(git, target, restored, options));
-    tell(await checkOut(git, target, join(folder, 'tree'), restored.headCommit));
+    const report = (evidence: Partial<DrillEvidence>) => onFound(restored, evidence);
+    report(await readObjects(git, target, timeoutFor(restored.sizeBytes)));
+    report(await compareRefs(git, target, restored, options));
+    report(await checkOut(git, target, join(folder, 'tree'), restored.headCommit));
   });
 }
 

@@ -31,7 +31,7 @@ function proof(outcomes: Partial<Record<string, string>> = {}) {
 }
 
 /** The proof as an error lists it. */
-const told = (outcomes: Partial<Record<string, string>>) =>
+const describeProof = (outcomes: Partial<Record<string, string>>) =>
   Object.entries(proof(outcomes))
     .map(([name, outcome]) => `${name} ${outcome}`)
     .join(', ');
@@ -77,7 +77,7 @@ it('verification rejects a SHA-256 that differs from the recorded one, and still
   const bytes = await archives.bundle('team__app.bundle', app);
   archives.records.set('team/app', { archive_key: '', archive_sha256: 'ab'.repeat(32) });
   expect(await refusal()).toBe(
-    `CHECKSUM_MISMATCH: team__app.bundle: its SHA-256 is ${sha256(bytes)}, recorded is ${'ab'.repeat(32)} (${told({ checksum: 'failed' })})`,
+    `CHECKSUM_MISMATCH: team__app.bundle: its SHA-256 is ${sha256(bytes)}, recorded is ${'ab'.repeat(32)} (${describeProof({ checksum: 'failed' })})`,
   );
 });
 
@@ -182,7 +182,7 @@ describe('an incomplete history', () => {
     ).toBe('');
     const parent = await app.git('rev-parse', 'main~1');
     expect(await refusal()).toBe(
-      `INCOMPLETE_HISTORY: team__app.bundle: the bundle does not contain the object ${parent}, which it needs (${told({ history: 'failed' })})`,
+      `INCOMPLETE_HISTORY: team__app.bundle: the bundle does not contain the object ${parent}, which it needs (${describeProof({ history: 'failed' })})`,
     );
   });
 

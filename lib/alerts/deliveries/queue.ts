@@ -1,8 +1,8 @@
 import type { Database, Statement } from '../../database/database.ts';
 
 // An incident has three kinds of messages, each identified by its time. A process queues them for the channels that it
-// knows; several processes may know different ones. A channel is told that an incident ended only if it was told about
-// the incident, and it is told nothing that is older than a day.
+// knows; several processes may know different ones. A channel is sent the end of an incident only if it was sent
+// something about the incident before, and nothing that is older than a day.
 const queue: Statement = {
   name: 'queue_alerts',
   text: `INSERT INTO alert_deliveries (incident_id, kind, about_at, channel, created_at)
@@ -24,7 +24,7 @@ const queue: Statement = {
     ON CONFLICT DO NOTHING`,
 };
 
-/** Queues what each of these channels has not been told. `now` is in milliseconds since the epoch. */
+/** Queues what each of these channels has not been sent yet. `now` is in milliseconds since the epoch. */
 export async function queueMessages(
   db: Database,
   channels: readonly string[],

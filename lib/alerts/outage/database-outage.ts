@@ -61,14 +61,14 @@ export async function alertDatabaseUnreachable(
     if (due.length === 0) return;
     const message = describe(state, `${who}: ${cleanText(reason, 1_000)}`);
     await Promise.all(
-      due.map(async ({ channel, told }) => {
-        const sent = await sendOnce(channel, message, { attempts: told.attempts, clock });
+      due.map(async ({ channel, delivery }) => {
+        const sent = await sendOnce(channel, message, { attempts: delivery.attempts, clock });
         if (sent.outcome === 'delivered') {
-          Object.assign(told, { delivered: timeOf(clock.now()), nextAt: null });
+          Object.assign(delivery, { delivered: timeOf(clock.now()), nextAt: null });
           return;
         }
-        if (!sent.mayHaveArrived) told.unclear--;
-        told.nextAt = sent.retryInMs === null ? null : timeOf(clock.now() + sent.retryInMs);
+        if (!sent.mayHaveArrived) delivery.unclear--;
+        delivery.nextAt = sent.retryInMs === null ? null : timeOf(clock.now() + sent.retryInMs);
         tell(`the alert about the database did not reach ${channel.name}: ${sent.reason}`);
       }),
     );
@@ -107,18 +107,18 @@ function continueOutage(known: OutageState | null, now: number): OutageState {
  */
 function claimDue(state: OutageState, now: number) {
   return (channel: AlertChannel) => {
-    let told = state.channels.find(({ name }) => name === channel.name);
-    if (told === undefined) {
+    let delivery = state.channels.find(({ name }) => name === channel.name);
+    if (delivery === undefined) {
       const { name } = channel;
-      told = { name, delivered: null, attempts: 0, unclear: 0, nextAt: timeOf(now) };
-      state.channels.push(told);
+      delivery = { name, delivered: null, attempts: 0, unclear: 0, nextAt: timeOf(now) };
+      state.channels.push(delivery);
     }
-    const isDue = told.nextAt !== null && Date.parse(told.nextAt) <= now;
-    if (!isDue || told.unclear >= MAX_UNCLEAR) return [];
-    told.attempts++;
-    told.unclear++;
-    told.nextAt = timeOf(now + KILLED_PAUSE_MS);
-    return [{ channel, told }];
+    const isDue = delivery.nextAt !== null && Date.parse(delivery.nextAt) <= now;
+    if (!isDue || delivery.unclear >= MAX_UNCLEAR) return [];
+    delivery.attempts++;
+    delivery.unclear++;
+    delivery.nextAt = timeOf(now + KILLED_PAUSE_MS);
+    return [{ channel, delivery }];
   };
 }
 

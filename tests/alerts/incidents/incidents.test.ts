@@ -124,11 +124,11 @@ describe('an incident', () => {
     expect((await times())?.reminded).toBeNull();
     await apply(about('o/a', 'o/new'));
     await apply(about('o/a', 'o/new'));
-    const told = (await times())?.reminded;
-    expect(told).not.toBeNull();
+    const remindedAt = (await times())?.reminded;
+    expect(remindedAt).not.toBeNull();
     clock.advance(2 * DAY_MS);
     await apply(about('o/a', 'o/new'));
-    expect((await times())?.reminded).toBe(told);
+    expect((await times())?.reminded).toBe(remindedAt);
   });
 });
 

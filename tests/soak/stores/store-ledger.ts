@@ -59,7 +59,7 @@ export async function createStoreLedger(
           expect(hash.digest('hex'), `${key}: ${file.name}`).toBe(file.sha256);
         }
       }
-      for (const key of seen.keys()) expect(found, `${key} is gone`).toContain(key);
+      for (const key of seen.keys()) expect(found, `${key} no longer exists`).toContain(key);
       return newest;
     },
   };

@@ -81,7 +81,7 @@ export function createLedger(archives: string, source: TestRepository, target: s
       const listed = new Set(await read());
       for (const version of recorded.keys()) {
         const isFine = listed.has(version) || mayBePruned(version);
-        expect(isFine, `version ${version} is gone`).toBe(true);
+        expect(isFine, `version ${version} no longer exists`).toBe(true);
       }
       for (const version of listed) {
         const request = { root: archives, repository: REPOSITORY, ref: null, isBare: true, target };
