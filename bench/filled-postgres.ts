@@ -6,7 +6,7 @@ import { createLog } from '../lib/log.ts';
 import { type PostgresServer, startPostgres } from '../tests/support/postgres-server.ts';
 import { fullScale, generate, type Scale } from './api/data.ts';
 
-/** As a server in use has it, with memory enough that the figures are not of the disk. */
+/** Typical server settings, with enough memory that the disk is not what gets measured. */
 export const usedSettings = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -16,14 +16,14 @@ export const usedSettings = {
   max_wal_size: '8GB',
 };
 
-/** The share of the full scale that `--scale` asks for, by default all of it. Throws if it is no share. */
+/** The fraction given with `--scale`, by default 1. Throws if it is not a fraction. */
 export function scaled(option: string | undefined): Scale {
   const share = Number(option ?? 1);
-  if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
+  if (!(share > 0 && share <= 1)) throw new Error('--scale must be above 0 and at most 1');
   return { ...fullScale, runs: Math.max(100, Math.round(fullScale.runs * share)) };
 }
 
-/** A real Postgres of its own with as many runs, results and logs as `scale` says. */
+/** Starts a real Postgres with as many runs, results and logs as `scale` says. */
 export async function startFilledPostgres(scale: Scale): Promise<PostgresServer> {
   const postgres = await startPostgres(usedSettings);
   try {
@@ -41,7 +41,7 @@ export async function startFilledPostgres(scale: Scale): Promise<PostgresServer>
   }
 }
 
-/** A connection that says when it was lost, so that it does not hide why a run failed. */
+/** A connection that reports when it is lost, so that the reason for a failed run is not hidden. */
 export async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url });
   client.on('error', (error) => process.stderr.write(`${error.message}\n`));

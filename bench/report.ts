@@ -1,10 +1,10 @@
-/** Milliseconds of many runs of one thing. */
+/** The duration of many calls, in milliseconds. */
 export interface Timing {
   median: number;
   p95: number;
 }
 
-/** Times `runs` calls one after the other, after `warmUp` that do not count. */
+/** Times `runs` sequential calls, after `warmUp` calls that do not count. */
 export async function time(
   work: () => Promise<unknown>,
   { runs, warmUp }: { runs: number; warmUp: number },
@@ -19,13 +19,13 @@ export async function time(
   return { median: quantile(times, 0.5), p95: quantile(times, 0.95) };
 }
 
-/** The value below which the given share of the values lies. */
+/** The quantile of the values for a share between 0 and 1. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Prints rows as a Markdown table, so that a figure can be quoted as it stands. */
+/** Prints rows as a Markdown table, so that figures can be quoted directly. */
 export function printTable(title: string, header: string[], rows: string[][]): void {
   const widths = header.map((cell, column) =>
     Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0)),

@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A server process of its own, so that it shares no event loop with what measures it. */
+/** A server in a separate process, so that it shares no event loop with the benchmark. */
 export interface ServerProcess {
   url: string;
   stop(): Promise<void>;
 }
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
-/** Options of node in `npm start`: what is measured is what people run. */
+/** The node options of `npm start`, so that what is measured is what people run. */
 const startOptions = scripts.start.split(' ').filter((word: string) => word.startsWith('--'));
 
-/** Starts a script that listens on PORT and waits until a path of it answers 200. */
+/** Starts a script that listens on PORT, and waits until one of its paths responds with 200. */
 export async function startServer(
   script: string,
   port: number,

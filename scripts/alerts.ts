@@ -16,7 +16,9 @@ type Run = () => Promise<number>;
 let run: Run = () => Promise.resolve(0);
 
 const program = new Command('npm run alerts --')
-  .description('Lists and tries the channels of alerts: those of ALERT_CHANNELS and of the page.')
+  .description(
+    'Lists and tests the alert channels: those of ALERT_CHANNELS and those added on the page.',
+  )
   .showHelpAfterError();
 
 program
@@ -28,14 +30,14 @@ program
 program
   .command('test')
   .description('sends a test message through each channel; the exit code is 1 if one fails')
-  .argument('[name]', 'only through the channel of this name')
+  .argument('[name]', 'the only channel to test')
   .action((name: string | undefined) => {
     run = () => withChannels((db) => tryChannels(db, name));
   });
 
 await runProgram(program, () => run());
 
-/** Runs work with the database, or without one where there is none or it cannot be read, which fails the command. */
+/** Runs work with the database, or without it if there is none. If it cannot be read, the command fails in the end. */
 async function withChannels(work: (db: Database | null) => Promise<number>): Promise<number> {
   const config = readConfig(databaseVariables, loadEnvironment());
   const isThere = config.DATABASE_URL !== undefined || (await urlOfEarlierServer(config)) !== null;
@@ -45,13 +47,13 @@ async function withChannels(work: (db: Database | null) => Promise<number>): Pro
   } catch (error) {
     const reason = explainUnreadable(error);
     if (reason === null) throw error;
-    process.stderr.write(`the channels of the page cannot be read: ${reason}\n`);
+    process.stderr.write(`the channels added on the page cannot be read: ${reason}\n`);
     await work(null);
     return 1;
   }
 }
 
-/** Why the database has no channels to give; null for another error. They are read before anything is sent. */
+/** Why the channels cannot be read from the database; null for other errors. This happens before anything is sent. */
 function explainUnreadable(error: unknown): string | null {
   if (error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE') return error.message;
   const { code } = Object(error) as { code?: unknown };
@@ -74,7 +76,7 @@ async function tryChannels(db: Database | null, only: string | undefined): Promi
   const channels = all.filter(({ name }) => only === undefined || name === only);
   if (channels.length === 0) {
     if (only === undefined) explainNone();
-    else process.stderr.write('there is no such channel: `npm run alerts -- list`\n');
+    else process.stderr.write('there is no such channel: see `npm run alerts -- list`\n');
     return 1;
   }
   const outcomes = await Promise.all(

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { runProgram } from './command.ts';
 import { audit, checkInstallScripts, checkLicences, readAllowScripts, readLock } from './supply.ts';
 
-// Not part of `npm run check`, because it needs the network.
+// Not part of `npm run check`, because it needs network access.
 
 const program = new Command('npm run check:supply').description(
   'Checks dependencies: install scripts, and licences and known vulnerabilities of production ones.',

@@ -74,7 +74,7 @@ async function demoEnvironment(folder: string): Promise<Environment> {
   };
 }
 
-/** Puts 60 days before the first run. */
+/** Inserts 60 days of history before the first run. */
 async function fillHistory(environment: Environment): Promise<void> {
   const url = await urlOfOpenDatabase(readConfig(databaseVariables, environment).DATA_DIR);
   if (url === null) throw new Error("the demo's own server has no database");

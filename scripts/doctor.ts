@@ -14,7 +14,7 @@ import type { Report } from './doctor/report.ts';
 
 const program = new Command('npm run doctor --')
   .description(
-    'Checks the configuration, every service that it uses and how the backups are, and reports what works. Changes nothing and prints no secrets. Exit code 1: a value is invalid, a required or configured service does not answer, or the backups need you, for example because of a critical incident.',
+    'Checks the configuration, every service it uses and the state of the backups, and reports what works. Changes nothing and prints no secrets. Exit code 1: a value is invalid, a required or configured service does not respond, or the backups need attention, for example because of a critical incident.',
   )
   .option(
     '--hosted',

@@ -12,8 +12,7 @@ import { callers, readAccessTable } from './tables/access-table.ts';
 import { errorRows } from './tables/error-table.ts';
 import { faultRows } from './tables/fault-table.ts';
 
-// Generates parts of documents from the code: `npm run generate`. With --check, only reports what is out of
-// date.
+// Generates parts of the documents from the code: `npm run generate`. With --check, only reports which are out of date.
 
 interface Variable {
   name: string;
@@ -58,7 +57,7 @@ function renderAll(): Record<string, string> {
   };
 }
 
-/** A document with its generated parts, which are between markers, replaced. */
+/** A document with its generated parts (between markers) replaced. */
 function fill(path: string, parts: Record<string, () => string>): string {
   return Object.entries(parts).reduce(
     (document, [part, render]) => {
@@ -97,7 +96,7 @@ function toolTable(): string {
       `\`${tool.name}\``,
       parametersOf(tool).join('; ') || 'none',
       tool.needsConfirmation ? 'change' : 'read',
-      // The rest is for models.
+      // Only the first sentence: the rest is for models.
       tool.description.replace(/(?<=[.:]) .*$/s, '').replace(/:$/, '.'),
     ),
   );
@@ -124,12 +123,12 @@ function ruleTable(): string {
 }
 
 function faultTable(): string {
-  const head = row('If', 'then', 'does this');
+  const head = row('Failure', 'Affects', 'What happens');
   const rows = faultRows().map((cells) => row(...cells));
   return [head, row('---', '---', '---'), ...rows].join('\n');
 }
 
-/** `limit` integer 1 to 200, default 50. */
+/** The parameters of a tool, such as `limit` integer 1 to 200, default 50. */
 function parametersOf(tool: Tool): string[] {
   const { properties, required } = inputSchema.parse(describeTool(tool).inputSchema);
   return Object.entries(properties).map(([name, { type, maximum = 0, default: fallback }]) => {

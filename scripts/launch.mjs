@@ -11,8 +11,8 @@ if (Number.parseInt(version, 10) < 24) {
   process.exit(1);
 }
 
-// `worker --help` takes 0.37 s instead of 0.68, and uses 97 MB instead of 126. Not in the folder of temporary
-// files, where other users could put code. Where it cannot be written, everything is compiled each time.
+// With the compile cache, `worker --help` takes 0.37 s instead of 0.68, and 97 MB instead of 126. The cache is not in
+// the temporary folder, where other users could put code. If it cannot be written, everything is compiled each time.
 module.enableCompileCache(
   fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
 );

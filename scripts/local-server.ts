@@ -130,7 +130,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       issueLoginLink() {
         const { AUTH_USERNAME: username, AUTH_PASSWORD: password, JWT_SECRET: key } = config;
         if (username === undefined || password === undefined || key === undefined) return null;
-        // In the fragment, which a browser sends to nobody.
+        // In the fragment, which a browser never sends to a server.
         return `${server.url}/app/login#${loginCodes.issue(username)}`;
       },
       async close() {

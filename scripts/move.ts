@@ -58,7 +58,7 @@ async function readTarget(): Promise<string> {
   throw new AppError('BAD_REQUEST', 'the target must be a postgres:// URL');
 }
 
-/** Not through the socket of a running server, which could write during the move. */
+/** Opens the database directly, and not through a running server, which could write during the move. */
 async function openSource(config: DatabaseConfig, log: Log): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir } = config;
   if (url !== undefined) return openDatabase({ url, fetch, log, maxConnections: 2 });
@@ -119,7 +119,7 @@ function describeMoved(moved: readonly MovedRows[]): string {
   const holds = (name: string) => moved.some(({ table, rows }) => table === name && rows > 0);
   const sealed = [
     ...(holds('gateway_connections') ? ["users' gateway keys"] : []),
-    ...(holds('alert_channels') ? ['the addresses of channels'] : []),
+    ...(holds('alert_channels') ? ['the addresses of alert channels'] : []),
   ];
   return `${[
     line('table', 'rows'),

@@ -40,7 +40,7 @@ export async function announceServer(
     if (path === null) throw new Error('the path of DATA_DIR is too long for a Unix socket');
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     if ((await readSocket(path)) !== null) throw new Error('another server uses this DATA_DIR');
-    if (!isPipe(path)) await rm(path, { force: true }); // of a server that was killed
+    if (!isPipe(path)) await rm(path, { force: true }); // left by a server that was killed
     await listen(server, path);
     if (!isPipe(path)) await chmod(path, 0o600);
   } catch (error) {
@@ -66,7 +66,7 @@ export async function findServer(dataDir: string): Promise<string | null> {
   return parsed.success ? parsed.data.url : null;
 }
 
-/** Null if the path is too long for a socket, also relative to the working directory. */
+/** Null if the path is too long for a socket, even relative to the working directory. */
 function socketIn(dataDir: string): string | null {
   const folder = resolve(dataDir);
   if (process.platform === 'win32') {

@@ -88,7 +88,7 @@ function describeEmbedded({ folder, portUrl }: EmbeddedPlaces, isOurs: boolean):
   return `embedded, in ${here(folder)}${socket}${shown ? `\n               and at ${shown}` : ''}`;
 }
 
-/** curl options that can be pasted as they are and do not show the secret. */
+/** curl options that can be pasted unchanged and do not show the secret. */
 function authorization(environment: Environment, secretFile: string | null): string {
   if (!readConfig(httpVariables, environment).API_REQUIRE_AUTH) return '-s ';
   const secret = secretFile === null ? '$INTERNAL_SECRET' : secretFrom(here(secretFile));

@@ -103,8 +103,8 @@ const auditReport = z.object({
 });
 
 /**
- * Runs npm audit on production dependencies. Returns a line for each advisory that is not accepted, or one if
- * the audit fails.
+ * Runs npm audit on production dependencies. Returns a line for each advisory that is not accepted, or a single line
+ * if the audit fails.
  */
 export async function audit(folder: string, environment: NodeJS.ProcessEnv): Promise<string[]> {
   const { stdout } = await execa('npm', ['audit', '--omit=dev', '--json'], {
@@ -117,7 +117,7 @@ export async function audit(folder: string, environment: NodeJS.ProcessEnv): Pro
   const report = auditReport.safeParse(output).data;
   if (report === undefined) {
     const failure = z.object({ message: z.string() }).safeParse(output).data;
-    const why = failure?.message ?? 'npm audit gave no report';
+    const why = failure?.message ?? 'npm audit returned no report';
     return [`the audit failed: ${why}`];
   }
   const found = Object.values(report.vulnerabilities)

@@ -12,8 +12,8 @@ import { runCommand } from './command.ts';
 import { urlOfEarlierServer, urlOfRunningServer } from './database.ts';
 import { loadEnvironment } from './environment.ts';
 
-// A run starts thousands of git processes, and V8 delays collecting their garbage while there is memory: it
-// uses 290 MiB after 200 repositories instead of 130.
+// A run starts thousands of git processes, and V8 puts off collecting their garbage while memory is free: without this
+// it uses 290 MiB after 200 repositories instead of 130.
 if (process.argv[2] === 'run') setFlagsFromString('--optimize-for-size');
 
 await runCommand(async () => {
@@ -27,7 +27,7 @@ await runCommand(async () => {
     io: {
       stdout: process.stdout,
       stderr: process.stderr,
-      // Opened only if it is read, so that in a script the next command can still read it.
+      // Opened only when it is needed, so that the next command of a script can still read stdin.
       get stdin() {
         return process.stdin;
       },

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import { Pool } from 'pg';
 
-// What a program without a framework would be: node:http, pg, two queries, JSON.stringify. It gives
-// the answer of GET /api/backups, nothing else, and checks nothing.
+// A program without a framework: node:http, pg, two queries, JSON.stringify. It serves only the response of
+// GET /api/backups, and checks nothing.
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
 const columns = `id, started_at, completed_at, status, duration_ms::float8 AS duration_ms, total_repos,

@@ -10,8 +10,8 @@ import { measureThroughput } from './throughput.ts';
 import { measureWrites } from './writes.ts';
 
 /**
- * `npm run bench -- api [--scale 0.1]`: the figures of the service API on a real Postgres, each beside
- * the plain way to the same answer, measured in the same run.
+ * `npm run bench -- api [--scale 0.1]`: measures the service API on a real Postgres, compared with plain statements for
+ * the same response in the same run.
  */
 export async function runApiBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({ args: options, options: { scale: { type: 'string' } } });

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 
-/** How much there is to measure over. */
+/** How many rows to create. */
 export interface Scale {
   runs: number;
   resultsPerRun: number;
@@ -17,8 +17,8 @@ export const fullScale: Scale = {
 };
 
 /**
- * Fills a migrated database: a run each hour up to now, each with half of the repositories, logs of
- * four levels spread over 40 minutes, a snapshot a run and a fix for every twentieth.
+ * Fills a migrated database: hourly runs up to now, each with half of the repositories, logs of four levels spread over
+ * 40 minutes, one snapshot per run, and a fix for every twentieth run.
  */
 export async function generate(client: Client, scale: Scale): Promise<void> {
   const { runs, resultsPerRun, logsPerRun, repositories } = scale;

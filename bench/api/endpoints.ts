@@ -1,11 +1,11 @@
 import type { Scale } from './data.ts';
 
-/** A read endpoint with the plain statements that give the same answer. */
+/** A read endpoint, and the plain statements that produce the same response. */
 export interface MeasuredEndpoint {
   path: string;
-  /** What a program without summaries, skip scans and seeks would ask. */
+  /** The statements of a program without summaries, skip scans and seeks. */
   plain: string[];
-  /** How many times faster than the plain statements the endpoint has to be. */
+  /** The goal: how many times faster than the plain statements the endpoint has to be. */
   faster?: number;
 }
 

@@ -5,7 +5,7 @@ import { measuredEndpoints } from './endpoints.ts';
 
 const GOAL = { median: 25, p95: 60 };
 
-/** Times each read endpoint over HTTP with one client, beside the plain statements for its answer. */
+/** Times each read endpoint over HTTP with one client, and the plain statements for the same response. */
 export async function measureLatency(
   url: string,
   secret: string,

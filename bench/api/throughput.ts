@@ -5,7 +5,7 @@ const PATH = '/api/backups?limit=50';
 const ROUNDS = 7;
 const SECONDS = 4;
 
-/** Requests a second of GET /api/backups against a bare server, in turn: A B A B … */
+/** Compares the requests per second of GET /api/backups with a bare server, alternating: A B A B … */
 export async function measureThroughput(ours: string, bare: string, secret: string): Promise<void> {
   const rates: { ours: number; bare: number }[] = [];
   await load(ours, secret, 2);
@@ -40,7 +40,7 @@ async function load(url: string, secret: string, seconds = SECONDS): Promise<num
     headers: { authorization: `Bearer ${secret}` },
   });
   if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${url}: ${result.non2xx} answers were no success, ${result.errors} failed`);
+    throw new Error(`${url}: ${result.non2xx} error responses, ${result.errors} failed requests`);
   }
   return result.requests.average;
 }

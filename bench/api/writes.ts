@@ -15,7 +15,7 @@ const inserts: Record<string, (table: string) => string> = {
      FROM generate_series(1, 10000) AS n`,
 };
 
-/** What keeping the summaries costs a writer: the same insert with and without the triggers. */
+/** Measures what the summaries cost a writer: the same insert with and without the triggers. */
 export async function measureWrites(client: Client): Promise<void> {
   await client.query('CREATE TABLE logs_without_summaries (LIKE execution_logs INCLUDING ALL)');
   await client.query('INSERT INTO logs_without_summaries SELECT * FROM execution_logs');

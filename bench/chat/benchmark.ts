@@ -15,8 +15,8 @@ const PASSWORD = 'the password of the benchmark';
 const SECRET = 'a secret of the benchmark, 40 characters';
 
 /**
- * `npm run bench -- chat`: how long the first token takes above the gateway's own, whether many streams at
- * once lose or reorder events, and the memory of streams that wait for a confirmation.
+ * `npm run bench -- chat`: measures how much later than from the gateway the first token arrives, whether many
+ * concurrent streams lose or reorder events, and the memory of streams that wait for a confirmation.
  */
 export async function runChatBenchmark(): Promise<void> {
   const gateway = await startGateway();
@@ -35,7 +35,7 @@ export async function runChatBenchmark(): Promise<void> {
       GATEWAY_BASE_URL: gateway.url,
       GATEWAY_API_KEYS: 'key-of-the-benchmark',
       GATEWAY_MODEL: 'acme/chat-paid',
-      // Nobody is asked about a mail that cannot be sent; none is approved here.
+      // Without a mail service, the chat would not ask for approval. No mail is approved here.
       RESEND_API_KEY: 'key-of-the-benchmark',
       SMTP_FROM: 'backups@example.com',
       SMTP_TO: 'a@example.com',
@@ -77,7 +77,7 @@ interface ChatClient {
 
 let asked = 0;
 
-/** Asks from an address of its own, so that the rate limit is not what is measured. */
+/** Sends a question from its own client address, so that the rate limit does not interfere. */
 function ask({ url, token }: ChatClient, question: string): Promise<Response> {
   asked += 1;
   return fetch(`${url}/chat/stream`, {
@@ -91,7 +91,7 @@ function ask({ url, token }: ChatClient, question: string): Promise<Response> {
   });
 }
 
-/** Emits 50 tokens, 5 ms apart, each with its number. */
+/** Emits 50 numbered tokens, 5 ms apart. */
 function speak(gateway: Gateway): void {
   gateway.routes.set('/chat/completions', async (_request, response) => {
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -105,7 +105,7 @@ function speak(gateway: Gateway): void {
   });
 }
 
-/** Milliseconds until a text stands in the body; the rest is read too. */
+/** Milliseconds until the body contains a text. Reads the rest of the body too. */
 async function timeUntil(text: string, request: () => Promise<Response>): Promise<number> {
   const startedAt = performance.now();
   const response = await request();
@@ -189,13 +189,13 @@ async function measureWaiting(gateway: Gateway, client: ChatClient): Promise<str
       let received = '';
       while (!received.includes('confirm_required')) {
         const { value, done } = await reader.read();
-        if (done) throw new Error(`nobody was asked: ${received}`);
+        if (done) throw new Error(`no confirmation was requested: ${received}`);
         received += Buffer.from(value).toString();
       }
     }
     await delay(2_000);
   };
-  // What the first ones cost is code that is compiled and heap that has grown, not streams.
+  // The first streams are not counted: their cost is compiled code and heap growth.
   await wait(WAITING);
   const before = await readResident(client.url);
   await wait(WAITING);
@@ -203,7 +203,7 @@ async function measureWaiting(gateway: Gateway, client: ChatClient): Promise<str
   for (const reader of open) await reader.cancel();
   const each = (after - before) / WAITING / 1_024;
   return [
-    [`memory of a stream that waits, over ${WAITING}`, `${each.toFixed(0)} KiB`, 'below 200 KiB'],
+    [`memory of a waiting stream, over ${WAITING}`, `${each.toFixed(0)} KiB`, 'below 200 KiB'],
   ];
 }
 

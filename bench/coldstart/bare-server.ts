@@ -2,6 +2,6 @@ import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import bare from './bare.ts';
 
-// The same as a server of Node's own, which is the form of a function that takes WebSockets.
+// The same as a plain Node server, which is how a function that accepts WebSockets is written.
 
 export default createServer(getRequestListener(bare.fetch));

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 
-// The least that a function on this framework can be: what the others are measured beside.
+// The smallest possible function with this framework: the baseline for the others.
 
 const app = new Hono();
 app.get('/health', (c) => c.json({ status: 'ok' }));

@@ -10,7 +10,7 @@ import { ms, printTable, quantile } from '../report.ts';
 const RUNS = 20;
 const SECRET = 'a-secret-of-the-benchmark-0123456789abcdef';
 
-/** What the functions are configured by, but for Redis: nothing is asked over the network. */
+/** The configuration of the functions, without Redis, so that nothing uses the network. */
 const environment = {
   DATABASE_URL: 'postgres://user:password@ep-example.eu-central-1.aws.neon.tech/main',
   INTERNAL_SECRET: SECRET,
@@ -25,11 +25,11 @@ const environment = {
 interface Case {
   name: string;
   entry: string;
-  /** What is asked: a request that needs neither database nor Redis. */
+  /** The path to request, which needs neither database nor Redis. */
   path: string;
   init?: { method: string; headers: Record<string, string>; body: string };
   status: number;
-  /** The function of the same form that does nothing, and how many milliseconds more this one may take. */
+  /** The baseline function of the same form, and how many milliseconds longer this one may take. */
   beside?: { bare: string; allowed: number };
 }
 
@@ -78,9 +78,9 @@ const cases: Case[] = [
 ];
 
 /**
- * A fresh process imports each built function and answers a first request, beside a bare one that is
- * bundled alike: with nothing kept from before, and with compiled code kept in files, as the platform does
- * in production. They take turns, so that what disturbs the machine disturbs all.
+ * `npm run bench -- coldstart`: fresh processes import each built function and serve a first request, compared with a
+ * bare function that is bundled in the same way; once without any cache, and once with compiled code cached in files,
+ * as the platform does in production. The functions alternate, so that disturbances affect all of them.
  */
 export async function runColdStartBenchmark(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-coldstart-'));

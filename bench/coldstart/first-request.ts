@@ -4,8 +4,8 @@ import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-// Loads a built function in a fresh process and asks it once: the file, the path and the request as JSON
-// come as arguments. Prints the milliseconds from before the import to the whole answer, and the status.
+// Loads a built function in a fresh process and sends it one request. The arguments are the file, the path and the
+// request as JSON. Prints the milliseconds from before the import to the end of the response, and the status.
 
 const [file = '', path = '', init = '{}'] = process.argv.slice(2);
 const started = performance.now();
@@ -24,7 +24,7 @@ async function answer(): Promise<number> {
     await response.text();
     return response.status;
   }
-  // A server of Node's own, which the platform drives.
+  // A Node server, which the platform drives.
   exported.listen(0, '127.0.0.1');
   await once(exported, 'listening');
   const { port } = exported.address() as AddressInfo;

@@ -19,19 +19,20 @@ const GOAL_DAYS = 30;
 interface Plan {
   repositories: number;
   days: number;
-  /** Minutes for drills after each run. */
+  /** Minutes allowed for drills after each run. */
   budget: number;
-  /** Runs in a day. */
+  /** Runs per day. */
   runs: number;
-  /** Repositories that change in a day. */
+  /** Repositories that change per day. */
   changed: number;
-  /** Of content in each repository that does not compress. */
+  /** KiB of incompressible content in each repository. */
   kibibytes: number;
 }
 
 /**
- * `npm run bench -- drills [--repositories 500] [--days 35] [--budget 5] [--runs 1] [--changed 25] [--kibibytes 256]`:
- * how old the oldest proof gets. Repositories, backups and drills are real, and days pass between the runs.
+ * `npm run bench -- drills [--repositories 500] [--days 35] [--budget 5] [--runs 1] [--changed 25] [--kibibytes
+ * 256]`: measures how old the oldest proof gets. Repositories, backups and drills are real; only the clock of the
+ * drills is set ahead.
  */
 export async function runDrillsBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -49,7 +50,7 @@ export async function runDrillsBenchmark(options: string[]): Promise<void> {
     Object.entries(values).map(([name, value]) => [name, Number(value)]),
   ) as unknown as Plan;
   if (Object.values(plan).some((value) => !(value >= 1))) {
-    throw new Error('options are numbers from 1');
+    throw new Error('options must be numbers of at least 1');
   }
   const folder = await mkdtemp(join(tmpdir(), 'bench-drills-'));
   const postgres = await startPostgres();
@@ -107,7 +108,7 @@ async function measure(plan: Plan, world: World): Promise<void> {
   await report(plan, world, worst, tookMs);
 }
 
-/** The age of the oldest of the last proofs in days; that of the first run for a repository without any. */
+/** The age of the oldest last proof in days. A repository without a proof counts from the first run. */
 async function oldestProof(db: Database, now: number): Promise<number> {
   const [row] = await db.query<{ days: string }>(
     {
@@ -140,7 +141,7 @@ async function report(
     `Restore drills: ${plan.repositories} repositories of ${plan.kibibytes} KiB, ${plan.days} days, ${plan.runs} runs a day, ${plan.budget} minutes each`,
     ['Figure', 'Value', 'Goal'],
     [
-      ['greatest age of a proof', days(Math.max(...worst)), days(GOAL_DAYS)],
+      ['oldest proof', days(Math.max(...worst)), days(GOAL_DAYS)],
       ['median over the runs', days(quantile(worst, 0.5)), ''],
       ['drills', `${drills}, not proven: ${others}`, 'not proven: 0'],
       ['one drill, median', seconds(Number(ms)), ''],

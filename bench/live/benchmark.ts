@@ -16,8 +16,8 @@ const PORT = 18082;
 const ROWS_A_SECOND = 20;
 const POLL_MS = 2_000;
 /**
- * A stalled client's kernel and ours take some megabytes before a write is held up, so that part has
- * larger rows, and a quarter of the clients.
+ * The kernels buffer some megabytes for a stalled client before a write blocks, so this part has larger rows and a
+ * quarter of the clients.
  */
 const SMALL_ROW = 80;
 const LARGE_ROW = 8_000;
@@ -30,27 +30,27 @@ interface Load {
   rowBytes: number;
 }
 
-/** Bytes of a server. */
+/** Memory of a server, in bytes. */
 interface Memory {
   resident: number;
-  /** Used by objects, garbage that is not collected yet included. */
+  /** The heap in use, including uncollected garbage. */
   heap: number;
 }
 
 interface Measured {
   report: ClientsReport;
   rows: number;
-  /** Statements of the feed a second. */
+  /** Statements of the feed per second. */
   queries: number;
-  /** Memory of the server before the clients came, with them, and at the end of the load. */
+  /** Memory of the server before the clients connected, with them, and at the end of the load. */
   before: Memory;
   connected: Memory;
   after: Memory;
 }
 
 /**
- * `npm run bench -- live [--seconds 60] [--sse 1000] [--sockets 200] [--part load|stalled]`: the figures
- * of the live feed on a real Postgres, beside the same load with one client.
+ * `npm run bench -- live [--seconds 60] [--sse 1000] [--sockets 200] [--part load|stalled]`: measures the live feed
+ * on a real Postgres, compared with the same load and one client.
  */
 export async function runLiveBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -82,7 +82,7 @@ export async function runLiveBenchmark(options: string[]): Promise<void> {
   reportStalled(large, await measure(large), await measure({ ...large, stalled: 20 }));
 }
 
-/** One load on a server and a Postgres of its own, so that no load leaves anything to the next. */
+/** Runs one load on a new server and Postgres, so that nothing is left over for the next one. */
 async function measure(load: Load): Promise<Measured> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-live-'));
   const postgres = await startPostgres({
@@ -122,7 +122,7 @@ async function measure(load: Load): Promise<Measured> {
     const rows = await write(database, load);
     const queries =
       ((await feedStatements(database)) - polls) / ((performance.now() - startedAt) / 1_000);
-    // The last rows are on their way for one poll at most.
+    // The last rows take at most one poll to arrive.
     await delay(POLL_MS + 1_500);
     const after = await readMemory(server.url, secret);
     clients.send('stop');
@@ -137,7 +137,7 @@ async function measure(load: Load): Promise<Measured> {
   }
 }
 
-/** Writes rows at an even pace, each in a transaction of its own. Returns how many. */
+/** Writes rows at an even pace, each in its own transaction. Returns how many. */
 async function write(database: Client, { seconds, rowBytes }: Load): Promise<number> {
   const rows = Math.round(seconds * ROWS_A_SECOND);
   const startedAt = performance.now();
@@ -151,7 +151,7 @@ async function write(database: Client, { seconds, rowBytes }: Load): Promise<num
   return rows;
 }
 
-/** Reads of the logs so far: while the load runs nothing but the feed makes any. */
+/** The number of reads of the logs so far. During the load, only the feed reads them. */
 async function feedStatements(database: Client): Promise<number> {
   const { rows } = await database.query(
     "SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_statements WHERE query ~ '^(SELECT|WITH).*execution_logs'",
@@ -159,7 +159,7 @@ async function feedStatements(database: Client): Promise<number> {
   return rows[0].calls;
 }
 
-/** What a server in use has loaded, compiled and set aside for garbage belongs to no client. */
+/** Warms up the server, so that loaded and compiled code and reserved heap are not attributed to the clients. */
 async function warmUp(url: string, secret: string): Promise<void> {
   const headers = { 'X-Internal-Secret': secret };
   for (let n = 0; n < 1_000; n++)
@@ -178,7 +178,7 @@ async function readMemory(url: string, secret: string): Promise<Memory> {
   };
 }
 
-/** The delay below which the given share of the events lies, in milliseconds. */
+/** The quantile of the delays of the events, in milliseconds. */
 function delayOf({ delays }: ClientsReport, share: number): number {
   const all = delays.reduce((sum, count) => sum + count, 0);
   let seen = 0;
@@ -189,7 +189,7 @@ function delayOf({ delays }: ClientsReport, share: number): number {
   return Number.NaN;
 }
 
-/** Deliveries to reading clients that did not come. */
+/** The number of missing deliveries to reading clients. */
 function lost({ report, rows }: Measured): number {
   return rows * report.clients - (report.events - report.doubled);
 }
@@ -203,14 +203,14 @@ function reportLoad(load: Load, one: Measured, many: Measured): void {
   const p99 = delayOf(many.report, 0.99);
   const rate = many.report.events / load.seconds;
   printTable(
-    `Live feed: ${load.sse} streams and ${load.sockets} WebSockets, ${ROWS_A_SECOND} rows a second for ${load.seconds} s`,
+    `Live feed: ${load.sse} streams and ${load.sockets} WebSockets, ${ROWS_A_SECOND} rows per second for ${load.seconds} s`,
     ['figure', '1 client', `${many.report.clients} clients`, 'goal'],
     [
       ['events delivered', String(one.report.events), String(many.report.events), ''],
-      ['events a second', (one.report.events / load.seconds).toFixed(0), rate.toFixed(0), ''],
+      ['events per second', (one.report.events / load.seconds).toFixed(0), rate.toFixed(0), ''],
       ['lost', String(lost(one)), String(lost(many)), verdict(lost(many) === 0)],
       [
-        'doubled',
+        'delivered twice',
         String(one.report.doubled),
         String(many.report.doubled),
         verdict(many.report.doubled === 0),
@@ -223,24 +223,24 @@ function reportLoad(load: Load, one: Measured, many: Measured): void {
         `${verdict(p99 < POLL_MS + 500)} (${POLL_MS + 500} ms)`,
       ],
       [
-        'queries a second',
+        'queries per second',
         one.queries.toFixed(2),
         many.queries.toFixed(2),
         verdict(many.queries < one.queries * 1.2),
       ],
       [
-        'memory a client, connected',
+        'memory per client, connected',
         '',
         `${perClient(many.connected, 'resident').toFixed(1)} KiB`,
         '',
       ],
       [
-        'memory a client, under load',
+        'memory per client, under load',
         '',
         `${loaded.toFixed(1)} KiB`,
         `${verdict(loaded < 48)} (48 KiB)`,
       ],
-      ['of it heap', '', `${perClient(many.after, 'heap').toFixed(1)} KiB`, ''],
+      ['heap part of that', '', `${perClient(many.after, 'heap').toFixed(1)} KiB`, ''],
     ],
   );
 }

@@ -1,24 +1,23 @@
 import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'ws';
 
-// The clients of the benchmark, in a process of their own:
+// The clients of the benchmark, in a separate process:
 //   node bench/live/clients.ts HOST PORT SSE WEBSOCKETS STALLED < nothing
-// The secret comes in the environment. Says `open` when all are connected; `stop` from its parent ends
-// it with a report.
+// The secret is in the environment. Sends `open` when all are connected; `stop` from the parent ends it with a report.
 
-/** What the clients saw, sent to the parent. */
+/** The report of the clients, sent to the parent. */
 export interface ClientsReport {
   clients: number;
-  /** Events of the clients that read. */
+  /** Events received by reading clients. */
   events: number;
-  /** Events that a reading client had before. */
+  /** Events that a reading client received twice. */
   doubled: number;
-  /** How many of each row's deliveries came, by id; a lost one shows as fewer than clients. */
+  /** The number of deliveries of each row, by id; a lost one makes it less than the number of clients. */
   firstId: number;
   deliveries: number[];
   /** Milliseconds from the row's timestamp to the client, in bins of 10 ms. */
   delays: number[];
-  /** Stalled clients that had been dropped when they read again. */
+  /** Stalled clients that turned out to be disconnected when they read again. */
   dropped: number;
 }
 
@@ -32,7 +31,7 @@ const writtenAt = new Map<number, number>();
 let events = 0;
 let doubled = 0;
 
-/** One reading client: rows come in the order of their ids here, so each above the last is new. */
+/** A reading client. Rows arrive in the order of their ids here, so every id above the last one is new. */
 function createReader() {
   let rest = '';
   let last = 0;
@@ -62,7 +61,7 @@ function createReader() {
 
 interface Client {
   stall(): void;
-  /** Reads again; true when the server had ended the connection. */
+  /** Reads again. Returns whether the server has ended the connection. */
   wasDropped(): Promise<boolean>;
 }
 
@@ -116,7 +115,7 @@ function openSocket(isStalled: boolean): Promise<Client> {
 }
 
 const opened: Client[] = [];
-/** Of each kind so many stall, the first ones. */
+/** How many clients of each kind stall: the first ones. */
 const stalledStreams = Math.ceil(Number(stalled) / 2);
 const stalledSockets = Number(stalled) - stalledStreams;
 for (let n = 0; n < Number(sse); n++) opened.push(await openStream(n < stalledStreams));

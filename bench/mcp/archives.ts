@@ -17,7 +17,7 @@ const execute = promisify(execFile);
 const GOAL = 1.3;
 const MEMORY_GOAL_MB = 200;
 
-/** One measurement of ours beside the plain tools. Milliseconds, and MB of our process. */
+/** A measurement compared with plain tools: milliseconds, and the MB of our process. */
 interface Pair {
   ours: number;
   plain: number;
@@ -25,8 +25,8 @@ interface Pair {
 }
 
 /**
- * The figures of archives: verify of a bundle beside `sha256sum` and `git index-pack --strict`, inspect of
- * a tar.gz beside `tar tzf`, of files of `megabytes` MB, in turns in the same run.
+ * Measures archives of `megabytes` MB: verifying a bundle compared with `sha256sum` and `git index-pack --strict`, and
+ * inspecting a tar.gz compared with `tar tzf`, alternating in the same run.
  */
 export async function measureArchives({ megabytes = 500, rounds = 3 } = {}): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-archives-'));
@@ -71,7 +71,7 @@ function row(what: string, megabytes: number | undefined, pairs: Pair[]): string
   ];
 }
 
-/** A first round that does not count brings the file into memory. */
+/** The first round does not count: it brings the file into memory. */
 async function inTurns(rounds: number, measure: () => Promise<Pair>): Promise<Pair[]> {
   const pairs: Pair[] = [];
   for (let round = 0; round <= rounds; round++) pairs.push(await measure());
@@ -101,7 +101,7 @@ async function measureTarball(folder: string): Promise<Pair> {
   return { ours: ms, plain, memory: maxRssKiB / 1_000 };
 }
 
-/** In a process of its own, whose memory is then that of this work. */
+/** Runs in a separate process, so that its memory is that of this work. */
 async function readAsServer(folder: string, what: string, repository: string) {
   const script = resolve(import.meta.dirname, 'archive-child.ts');
   const { stdout } = await execute(process.execPath, [script, folder, folder, what, repository]);

@@ -14,9 +14,9 @@ import { measureTransport } from './transport.ts';
 const parts = ['archives', 'transport', 'tools'];
 
 /**
- * `npm run bench -- mcp [archives] [transport] [tools] [--scale 0.1]`: the figures of the archives, the MCP
- * server and its tools, all of them or the named ones. Those of archives and server stand beside the plain
- * way to the same answer, measured in the same run.
+ * `npm run bench -- mcp [archives] [transport] [tools] [--scale 0.1]`: measures archives, the MCP transport and the
+ * tools, or only the given ones. Archives and transport are compared with the plain way to the same result in the same
+ * run.
  */
 export async function runMcpBenchmark(options: string[]): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -25,9 +25,9 @@ export async function runMcpBenchmark(options: string[]): Promise<void> {
     allowPositionals: true,
   });
   const share = Number(values.scale ?? 1);
-  if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
+  if (!(share > 0 && share <= 1)) throw new Error('--scale must be above 0 and at most 1');
   const unknown = positionals.find((part) => !parts.includes(part));
-  if (unknown !== undefined) throw new Error(`${unknown} is none of ${parts.join(', ')}`);
+  if (unknown !== undefined) throw new Error(`${unknown} is not one of ${parts.join(', ')}`);
   const asked = new Set(positionals.length === 0 ? parts : positionals);
   if (asked.has('archives')) await measureArchives({ megabytes: 500 * share });
   if (asked.has('transport')) await withDatabase((_db, url) => measureTransport(url));
@@ -44,7 +44,7 @@ export async function runMcpBenchmark(options: string[]): Promise<void> {
   }
 }
 
-/** Measures on a migrated database of a real Postgres of its own. */
+/** Measures on a migrated database in a new, real Postgres. */
 async function withDatabase(measure: (db: Database, url: string) => Promise<void>): Promise<void> {
   const postgres = await startPostgres({ shared_buffers: '2GB', max_wal_size: '8GB' });
   const log = createLog('error', systemClock);

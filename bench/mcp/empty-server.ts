@@ -4,8 +4,8 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
 
-// What the SDK costs by itself: one tool that does nothing, a server for each request as the SDK's own
-// example of stateless streamable HTTP has it, no token, no log.
+// The cost of the SDK alone: one tool that does nothing, and a server per request, as in the SDK's example of stateless
+// streamable HTTP. No token, no log.
 
 const server = createServer(async (request, response) => {
   if (request.method === 'GET') return response.end('ok');

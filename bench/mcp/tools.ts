@@ -10,7 +10,7 @@ import { ms, printTable, time } from '../report.ts';
 
 const CALLS = { runs: 20, warmUp: 2 };
 
-/** Calls of tools that ask the database, each in a way that costs it much. */
+/** Expensive calls of tools that query the database. */
 const calls = ({ runs, repositories }: Scale): [string, object][] => [
   ['get_dashboard_summary', {}],
   ['get_backup_metrics', { days: 3650 }],
@@ -26,10 +26,10 @@ const calls = ({ runs, repositories }: Scale): [string, object][] => [
   ['diagnose_backup_failure', {}],
 ];
 
-/** How long the tools take that ask a database of the given size, from arguments to a parsed answer. */
+/** Measures tools on a database of the given size, from the arguments to the parsed answer. */
 export async function measureTools(db: Database, scale: Scale): Promise<void> {
   const log = createLog('warn', systemClock);
-  // None of the calls above uses another handle.
+  // The calls above use no other handles.
   const deps = {
     backups: createDatabaseSource({
       ...{ db, clock: systemClock, log },

@@ -11,15 +11,14 @@ import { startServer } from '../servers.ts';
 const ROUNDS = 15;
 const CALLS = { runs: 100, warmUp: 5 };
 const RUNS = 500;
-/** tools/list at most 40 KB. */
+/** The goal for the size of tools/list. */
 const LIST_GOAL_BYTES = 40 * 1024;
 const RATIO_GOAL = 1.5;
 
 /**
- * What the transport costs, on a migrated database that is filled here: list_backup_runs by tools/call over
- * http, beside the same query without MCP and a tool of the SDK alone that does nothing. All three are
- * measured in turns, so that a busy machine is as busy for each; goal 1.5 × (query + empty tool). Also the
- * size of tools/list.
+ * Measures the cost of the transport on a migrated database that is filled here: list_backup_runs by tools/call over
+ * HTTP, compared with the same query without MCP and an empty tool of the SDK alone. The three alternate, so that a
+ * busy machine affects all of them. The goal is 1.5 × (query + empty tool). Also measures the size of tools/list.
  */
 export async function measureTransport(databaseUrl: string): Promise<void> {
   const token = randomBytes(32).toString('base64url');

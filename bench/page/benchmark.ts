@@ -27,11 +27,11 @@ const CHROMIUM = '/usr/bin/chromium';
 const log = createLog('error', systemClock, (line) => process.stderr.write(`${line}\n`));
 const PAIRS = 15;
 const GOAL = 1.5;
-/** The sentence that says how the backups are. */
+/** The sentence about the state of the backups. */
 const VERDICT = '[aria-label="State of the backups"]';
 const TAIL_SECONDS = 10;
 
-/** `npm run bench -- page`: the page's first useful paint beside that of an empty page, and its live log. */
+/** `npm run bench -- page`: measures the first useful paint, compared with an empty page, and the live log. */
 export async function runPageBenchmark(): Promise<void> {
   await buildPageWhenStale((text) => process.stdout.write(text));
   const postgres = await startPostgres({});
@@ -95,13 +95,13 @@ async function paint(page: Page, url: string, last: string) {
   await session.send('Network.clearBrowserCache');
   await session.detach();
   await page.goto('about:blank');
-  // Not with a locator: its script would run while the page loads.
+  // Without a locator, because its script would run while the page loads.
   await page.goto(url);
   const painted = await page.evaluate<Record<string, number>>(paintTimes(last));
   return { heading: painted.h1 ?? Number.NaN, last: painted[last] ?? Number.NaN };
 }
 
-// Texts, because they run in the browser, whose names this program does not have.
+// Strings, because they run in the browser and use globals that this program does not have.
 const notePaints = `{
   const painted = {};
   window.painted = painted;
@@ -117,7 +117,7 @@ const paintTimes = (last: string) => `new Promise((done) => {
   const look = () => (painted[${JSON.stringify(last)}] ? done(painted) : setTimeout(look, 10));
   look();
 })`;
-/** How even the frames of the live log are, beside those of a page that does nothing, while the same is written. */
+/** Measures how even the frames of the live log are, compared with an idle page while the same lines are written. */
 async function followLog(page: Page, log: string, empty: string, db: Database): Promise<void> {
   const rows: string[][] = [];
   for (const [name, url] of [
@@ -145,7 +145,7 @@ async function followLog(page: Page, log: string, empty: string, db: Database): 
   );
 }
 
-/** Builds a page of React, Mantine, Router and Query with one text, and serves it as the page is served. */
+/** Builds a page of React, Mantine, Router and Query with a single text, and serves it like the real page. */
 async function serveEmptyPage() {
   const folder = await mkdtemp(join(tmpdir(), 'bench-page-'));
   const root = resolve(import.meta.dirname, 'empty');

@@ -17,14 +17,14 @@ import { drawWhileWriting, FROZEN_MS, LATE_MS, lastLine, TAIL_LINES_PER_SECOND }
 const PORT = 18083;
 const OPENINGS = 7;
 const SCROLLED_FRAMES = 60;
-/** A list that shows nothing for this long is broken. */
+/** A list that shows nothing for this long counts as broken. */
 const MAX_WAIT_MS = 30_000;
-/** Until the live log has as many lines as it keeps, and the browser has compiled what it needs. */
+/** Time until the live log has its maximum number of lines, and the browser has compiled its code. */
 const WARM_UP_SECONDS = 40;
 
 /**
- * `npm run bench -- lists [--scale 0.1] [--tail 300]`: how soon the lists of the page show rows of a large
- * database, whether they scroll evenly, and its live log over `--tail` seconds.
+ * `npm run bench -- lists [--scale 0.1] [--tail 300]`: measures how soon the page's lists show rows of a large
+ * database, whether they scroll evenly, and the live log over `--tail` seconds.
  */
 export async function runListsBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -64,12 +64,12 @@ export async function runListsBenchmark(options: string[]): Promise<void> {
 async function openPage(browser: Browser, url: string): Promise<Page> {
   const context = await browser.newContext();
   const login = await context.request.post(`${url}/auth/session`, { data: ADA });
-  if (!login.ok()) throw new Error(`the login was answered ${login.status()}`);
+  if (!login.ok()) throw new Error(`the login failed with ${login.status()}`);
   await context.addInitScript(noteRows);
   return context.newPage();
 }
 
-/** Every list, with its filters, and what `[role=log]` or a table has. */
+/** The name and the path of every list, with its filters. */
 const lists = ({ runs }: Scale): [string, string][] => [
   ['runs', '/runs'],
   ['runs, the last page', `/runs?page=${runs / 25}`],
@@ -97,7 +97,7 @@ async function measureLists(page: Page, base: string, scale: Scale): Promise<voi
       await page.goto(`${base}${path}`);
       const first = await page.evaluate<number>(firstRows);
       const pauses = await page.evaluate<number[]>(scrollThrough);
-      // The first time, files are not in the cache.
+      // Not counted: the first time, files are not in the cache.
       if (opening === 0) continue;
       shown.push(first);
       frozen.push(await page.evaluate<number>('Math.max(0, ...longTasks)'));
@@ -168,7 +168,7 @@ async function measureTail(page: Page, log: string, url: string, seconds: number
   }
 }
 
-/** What the page's script holds, without garbage. */
+/** The page's heap after garbage collection. */
 async function usedMegabytes(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page);
   await session.send('HeapProfiler.collectGarbage');
@@ -177,7 +177,7 @@ async function usedMegabytes(page: Page): Promise<number> {
   return usedSize / 1e6;
 }
 
-// Texts, because they run in the browser, whose names this program does not have.
+// Strings, because they run in the browser and use globals that this program does not have.
 const noteRows = `{
   const rows = 'tbody tr, [role=log] [data-index]';
   window.longTasks = [];
@@ -195,7 +195,7 @@ const firstRows = `new Promise((done, fail) => {
   look();
   setTimeout(() => fail(new Error('no rows at ' + location.href)), ${MAX_WAIT_MS});
 })`;
-/** To the other end, a part of it with each frame: a log starts at its last line. */
+/** Scrolls to the other end, a bit with each frame: a log starts at its last line. */
 const scrollThrough = `new Promise((done) => {
   const log = location.pathname.endsWith('/logs') && document.querySelector('[role=log]');
   const scrolled = log || document.scrollingElement;

@@ -2,12 +2,12 @@ import type { Page } from 'playwright-core';
 import type { Database } from '../../lib/database/database.ts';
 
 export const TAIL_LINES_PER_SECOND = 200;
-/** A person notices a page that does not react for this long. */
+/** A person notices if a page does not react for this long. */
 export const FROZEN_MS = 200;
 /** Three frames. */
 export const LATE_MS = 50;
 
-/** Writes lines for some seconds and returns the milliseconds between the frames that a page drew meanwhile. */
+/** Writes lines for some seconds, and returns the milliseconds between the frames a page drew meanwhile. */
 export async function drawWhileWriting(
   page: Page,
   db: Database,
@@ -18,11 +18,11 @@ export async function drawWhileWriting(
   return frames;
 }
 
-/** What the last line says that `drawWhileWriting` writes. */
+/** The text of the last line written by `drawWhileWriting`. */
 export const lastLine = (seconds: number) =>
   `line ${TAIL_LINES_PER_SECOND} of second ${seconds - 1}`;
 
-/** A text, because it runs in the browser, whose names this program does not have. */
+/** A string, because it runs in the browser and uses globals that this program does not have. */
 const framePauses = (duration: number) => `new Promise((done) => {
   const end = performance.now() + ${duration};
   const pauses = [];

@@ -7,16 +7,16 @@ const GOAL_HEALTH = 100;
 const HEALTH_EVERY_MS = 20;
 const ROUNDS = 3;
 
-/** Words in every row or every fifth, as `messageOf` writes them. */
+/** Words that `messageOf` writes into every row or every fifth row. */
 const frequent = ['step', 'backup', 'repository', 'timeout', 'retrying', 'ended', 'owner', 'the'];
 const word = (n: number) => frequent[n % frequent.length] ?? '';
-/** `count` parts that are all different, cut at the length of the longest query. */
+/** `count` different parts, cut at the maximum length of a query. */
 const many = (count: number, part: (n: number) => string, between: string) =>
   Array.from({ length: count }, (_, n) => part(n))
     .join(between)
     .slice(0, 1_000);
 
-/** 60 queries that are meant to keep a database busy, by what makes them slow. */
+/** 60 queries designed to keep a database busy, by what makes them slow. */
 const adversarialQueries: Record<string, readonly string[]> = {
   'phrases of frequent words that never meet': [
     '"step backup"',
@@ -97,8 +97,7 @@ const adversarialQueries: Record<string, readonly string[]> = {
 };
 
 /**
- * Times POST /search for queries that are meant to keep the database busy, while /health is asked all the
- * time.
+ * Times POST /search for queries designed to keep the database busy, while constantly requesting /health.
  */
 export async function measureAdversarialSearches(
   title: string,
@@ -149,7 +148,7 @@ async function ask({ url, headers }: SearchServer, query: string) {
   return { time, isCut: degraded_reason?.includes('cut short') ?? false };
 }
 
-/** Asks /health again and again until it is stopped, and then says how long each answer took. */
+/** Requests /health repeatedly until it is stopped, and then returns how long each response took. */
 function watchHealth(url: string): { stop(): Promise<number[]> } {
   const times: number[] = [];
   let isStopped = false;

@@ -24,9 +24,9 @@ const FULL = { logs: 5_000_000, embeddedLogs: 500_000, chunks: 20_000, jobs: 100
 const log = createLog('warn', systemClock);
 
 /**
- * `npm run bench -- search [--scale 0.1] [--only quality,batches,postgres,embedded,adversarial]`: how well search
- * finds, and how fast: full text over 5,000,000 logs on a real Postgres; with vectors on the embedded database,
- * which is what has pgvector here, over a tenth of the sizes; adversarial queries on both.
+ * `npm run bench -- search [--scale 0.1] [--only quality,batches,postgres,embedded,adversarial]`: measures the
+ * quality and speed of search: full text over 5,000,000 logs on a real Postgres; vectors over a tenth of that on the
+ * embedded database, because only that has pgvector here; adversarial queries on both.
  */
 export async function runSearchBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -34,7 +34,7 @@ export async function runSearchBenchmark(options: string[]): Promise<void> {
     options: { scale: { type: 'string' }, only: { type: 'string' } },
   });
   const share = Number(values.scale ?? 1);
-  if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
+  if (!(share > 0 && share <= 1)) throw new Error('--scale must be above 0 and at most 1');
   const only = values.only?.split(',');
   const parts = ['quality', 'batches', 'postgres', 'embedded', 'adversarial'];
   const unknown = only?.find((name) => !parts.includes(name));
@@ -55,7 +55,7 @@ export async function runSearchBenchmark(options: string[]): Promise<void> {
   }
 }
 
-/** Which queries are measured. */
+/** Which queries to measure. */
 interface Measures {
   isUsual: boolean;
   isAdversarial: boolean;

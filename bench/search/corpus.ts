@@ -3,7 +3,7 @@ export interface CorpusLog {
   message: string;
   repository: string;
   level: string;
-  /** What the line is about: queries are labelled by topic and repository, not by words. */
+  /** The subject of the line: queries are labelled by topic and repository, not by words. */
   topic: string;
 }
 
@@ -21,10 +21,10 @@ const projects = [
   'report-mailer',
 ] as const;
 
-/** The repositories of the corpus: 30 of them. */
+/** The 30 repositories of the corpus. */
 const repositories = owners.flatMap((owner) => projects.map((name) => `${owner}/${name}`));
 
-/** What workers write about each topic; `{repo}` and `{n}` are filled in. */
+/** What workers write about each topic, with placeholders `{repo}` and `{n}`. */
 const topics: Record<string, { level: string; lines: string[] }> = {
   reset: {
     level: 'error',
@@ -130,8 +130,8 @@ const hex = (seed: number) => {
 };
 
 /**
- * The corpus: every line of every topic for every repository, twice, with other numbers; the same at every
- * run. A commit is `commitOf(repository)`.
+ * The corpus: every line of every topic for every repository, twice, with different numbers, and always the same. A
+ * commit is `commitOf(repository)`.
  */
 export function buildCorpus(): CorpusLog[] {
   const logs: CorpusLog[] = [];
@@ -154,7 +154,7 @@ export function buildCorpus(): CorpusLog[] {
   return logs;
 }
 
-/** The hash that the first round of a topic names for a repository. */
+/** The hash that the first round of a topic uses for a repository. */
 export function commitOf(repository: string, topic: string): string {
   return hex(repositories.indexOf(repository) * 100 + topic.length);
 }

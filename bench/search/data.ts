@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 
-/** Words of the measured queries, by how many of the logs hold them. */
+/** Words of the measured queries, by how many logs contain them. */
 export const measuredWords = {
   'a rare word (1 in 100,000)': 'EHOSTUNREACH',
   'a name': 'owner-17/repository-777',
@@ -14,7 +14,7 @@ export const measuredWords = {
   'a phrase of common words': '"backup of repository"',
 } as const;
 
-/** The `n`-th of `logs` log lines, in SQL: what workers write, with words of known frequency. */
+/** SQL for the `n`-th of `logs` log lines: typical worker messages, with words of known frequency. */
 export const messageOf = (logs: number) => `
   'step ' || n % 2500 || ' of the backup of repository-' || n % 1000
     || CASE n % 5 WHEN 0 THEN ' ended with a timeout' WHEN 1 THEN ' is retrying' ELSE '' END
@@ -22,7 +22,7 @@ export const messageOf = (logs: number) => `
     || CASE WHEN n % 100000 = 17 THEN ' fatal: EHOSTUNREACH' ELSE '' END`;
 
 /**
- * Fills a migrated database with logs. Its full text index is made afterwards, several times faster than
+ * Fills a migrated database with logs. The full-text index is created afterwards, which is several times faster than
  * row by row; `writes.ts` measures what it costs a writer.
  */
 export async function generateLogs(client: Client, logs: number): Promise<void> {
@@ -30,7 +30,7 @@ export async function generateLogs(client: Client, logs: number): Promise<void> 
     `SELECT indexdef FROM pg_indexes WHERE indexname = 'execution_logs_document'`,
   );
   const [index] = rows;
-  if (!index) throw new Error('the database has no index for full text');
+  if (!index) throw new Error('the database has no full-text index');
   const steps: [string, string][] = [
     ['no index', 'DROP INDEX execution_logs_document'],
     [

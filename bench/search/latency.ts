@@ -3,20 +3,20 @@ import { measuredWords } from './data.ts';
 
 const GOAL_P95 = 80;
 
-/** The words that the goal is for; the others show that nothing near them is slow. */
+/** The words with a goal; the others show that similar words are not slow. */
 const goalWords: readonly string[] = [
   'a rare word (1 in 100,000)',
   'a word in 20 % of all rows',
   'a word that occurs nowhere',
 ];
 
-/** A server that searches, and what a request to it carries. */
+/** A server to search on, and the headers of a request. */
 export interface SearchServer {
   url: string;
   headers: Record<string, string>;
 }
 
-/** Logs in, as a user of the environment. */
+/** Logs in as the user in the environment. */
 export async function logIn(
   url: string,
   { username, password, secret }: { username: string; password: string; secret: string },
@@ -36,7 +36,7 @@ export async function logIn(
   };
 }
 
-/** Times POST /search over HTTP for words of each frequency, one client. */
+/** Times POST /search over HTTP for words of each frequency, with one client. */
 export async function measureSearchLatency(title: string, server: SearchServer): Promise<void> {
   const rows: string[][] = [];
   for (const [what, query] of Object.entries(measuredWords)) {

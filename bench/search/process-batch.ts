@@ -12,12 +12,12 @@ import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { printTable } from '../report.ts';
 
-/** Chunks a second that one process is to embed, the database not counted. */
+/** The goal: chunks per second that one process embeds, not counting the database. */
 const GOAL = 2_000;
 const BATCH_SIZE = 500;
 const CALLERS = 4;
 
-/** What workers write: short lines, git's own errors, and a long answer now and then. */
+/** Typical texts: short lines, git errors, and now and then a long answer. */
 const messages = [
   (n: number) => `owner-${n % 20}/repository-${n}: new or changed, cloning`,
   (n: number) => `archived ${n} commits, 363.5 KiB in owner-${n % 20}__repository-${n}.bundle`,
@@ -26,7 +26,7 @@ const messages = [
   (n: number) => `The disk of host-${n} was full when the archive was written. `.repeat(40),
 ];
 
-/** Both figures of process-batch, on a Postgres of their own. */
+/** Measures process-batch in both ways, on a new Postgres. */
 export async function measureProcessBatch(jobs: number): Promise<void> {
   await measureEmbedding();
   const postgres = await startPostgres({ autovacuum: 'on', fsync: 'on', synchronous_commit: 'on' });
@@ -37,7 +37,7 @@ export async function measureProcessBatch(jobs: number): Promise<void> {
   }
 }
 
-/** How many chunks a second process-batch redacts, cuts and embeds with the built-in model. */
+/** Measures how many chunks per second process-batch redacts, cuts and embeds with the built-in model. */
 async function measureEmbedding(): Promise<void> {
   const redactor = createRedactor(['a-configured-secret-of-the-service']);
   const rows: string[][] = [];
@@ -78,9 +78,9 @@ function jobOf(n: number, content = ''): ClaimedJob {
 }
 
 /**
- * Four callers of process-batch at once, in a new database on the real Postgres at `serverUrl`, over
- * connections of their own: are all jobs done, and none twice? A caller that died half-way is among them.
- * Postgres' own packages lack pgvector, so vectors are kept as texts here.
+ * Runs four concurrent callers of process-batch, each with its own connection, in a new database on the real Postgres
+ * at `serverUrl`, and checks that every job is done exactly once, even if a caller died half-way. Postgres's packages
+ * lack pgvector, so vectors are stored as text here.
  */
 async function measureClaims(serverUrl: string, jobs: number): Promise<void> {
   const log = createLog('error', systemClock, () => undefined);
@@ -104,7 +104,7 @@ async function measureClaims(serverUrl: string, jobs: number): Promise<void> {
     { timeoutMs: 600_000 },
   );
   const { id, jobs: enqueued } = await startGeneration(db, hashingModel);
-  // Dies with jobs in its hands, long ago: the others take them up.
+  // This caller claimed jobs and died long ago: the others take them over.
   await claimJobs(db, { generationId: id, limit: 100, lease: { holder: 'dead', now: 0 } });
   const start = performance.now();
   const reports = await Promise.all(

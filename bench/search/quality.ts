@@ -6,7 +6,7 @@ import { type LabelledQuery, labelledQueries } from './queries.ts';
 
 const DEPTH = 10;
 
-/** The same pipeline with both weights, and with one of them 0. */
+/** The same pipeline with both weights, and with one of them set to 0. */
 const pipelines = {
   'full text alone': { ftsWeight: 1, semanticWeight: 0 },
   'vectors alone': { ftsWeight: 0, semanticWeight: 1 },
@@ -14,7 +14,7 @@ const pipelines = {
 } as const;
 type Pipeline = keyof typeof pipelines;
 
-/** nDCG@10 of the labelled queries over the corpus, with the built-in model, the three side by side. */
+/** Measures nDCG@10 of the labelled queries over the corpus with the built-in model, for each of the three. */
 export async function measureQuality(): Promise<void> {
   const database = await createEmbedded();
   try {
@@ -73,7 +73,7 @@ function report(gains: ReadonlyMap<string, readonly number[]>): void {
   );
 }
 
-/** Discounted cumulative gain of grades in their order: 2^grade - 1, by the logarithm of the place. */
+/** The discounted cumulative gain of ordered grades: 2^grade - 1, divided by the logarithm of the position. */
 function discountedGain(grades: readonly number[]): number {
   return grades
     .slice(0, DEPTH)

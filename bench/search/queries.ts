@@ -1,16 +1,16 @@
 import { type CorpusLog, commitOf } from './corpus.ts';
 
-/** A query with what it is meant to find, said by topic and repository and not by any ranker. */
+/** A query and what it should find, labelled by topic and repository and not by any ranker. */
 export interface LabelledQuery {
   kind: 'words' | 'identifier' | 'error code' | 'typo' | 'other form' | 'partial';
   query: string;
-  /** 2: just what is meant; 1: belongs to it; 0: something else. */
+  /** 2: exactly what is meant; 1: related; 0: unrelated. */
   grade(log: CorpusLog): 0 | 1 | 2;
 }
 
 type Kind = LabelledQuery['kind'];
 
-/** Lines of a topic; of one repository the topic's are best, where one is named. */
+/** Looks for the lines of a topic. If a repository is given, its lines on the topic are the best. */
 const about = (kind: Kind, query: string, topic: string, repository?: string): LabelledQuery => ({
   kind,
   query,
@@ -21,14 +21,14 @@ const about = (kind: Kind, query: string, topic: string, repository?: string): L
   },
 });
 
-/** Lines that name one commit or one exact text. */
+/** Looks for lines with a certain commit or exact text. */
 const exactly = (kind: Kind, query: string, text: string): LabelledQuery => ({
   kind,
   query,
   grade: (log) => (log.message.includes(text) ? 2 : 0),
 });
 
-/** Everything that happened to a repository, its errors before the rest. */
+/** Looks for everything that happened to a repository, errors first. */
 const of = (kind: Kind, query: string, repository: string): LabelledQuery => ({
   kind,
   query,

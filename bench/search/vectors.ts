@@ -9,14 +9,14 @@ const QUERIES = 100;
 const ROWS_A_STATEMENT = 500;
 const GENERATION = 1;
 
-/** The `n`-th of the embedded texts: lines of the corpus with numbers and words that make each another. */
+/** The `n`-th embedded text: a line of the corpus, made unique with numbers and words. */
 function textOf(n: number, lines: readonly string[]): string {
   const line = lines[n % lines.length] ?? '';
   const tail = (n * 2_654_435_761) >>> 0;
   return `${line} step ${n % 977} of job-${tail.toString(36)} on host-${n % 61}`;
 }
 
-/** Stores chunks of the first logs, an ACTIVE generation and its index, as process-batch leaves them. */
+/** Stores chunks of the first logs, an ACTIVE generation and its index, as process-batch would. */
 export async function embedChunks(db: Database, chunks: number): Promise<void> {
   const lines = buildCorpus().map(({ message }) => message);
   await db.query({
@@ -53,7 +53,7 @@ export async function embedChunks(db: Database, chunks: number): Promise<void> {
   );
 }
 
-/** How many of the 10 nearest chunks the search finds, against comparing with every chunk. */
+/** Measures how many of the 10 nearest chunks the search finds, compared with an exact search. */
 export async function measureRecall(db: Database, chunks: number): Promise<void> {
   const lines = buildCorpus().map(({ message }) => message);
   const shares: number[] = [];

@@ -6,7 +6,7 @@ const ROUNDS = 12;
 const ROWS = 10_000;
 const COPY = 'logs_without_full_text';
 
-/** What full text costs a writer: the same insert into tables with and without its index. */
+/** Measures what full text costs a writer: the same insert into tables with and without the index. */
 export async function measureIndexWrites(client: Client): Promise<void> {
   await client.query(`CREATE TABLE ${COPY} (LIKE execution_logs INCLUDING ALL)`);
   const { rows } = await client.query<{ name: string }>(

@@ -4,8 +4,8 @@ import { measureSmallArchives } from './small.ts';
 import { withStore } from './world.ts';
 
 /**
- * `npm run bench -- stores [--mebibytes 1024] [--archives 10000] [--rounds 3]`: a large encrypted file to and from a
- * store of the S3 protocol, and the requests for many small archives.
+ * `npm run bench -- stores [--mebibytes 1024] [--archives 10000] [--rounds 3]`: measures a large encrypted file to and
+ * from an S3-compatible store, and counts the requests for many small archives.
  */
 export async function runStoresBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -17,7 +17,7 @@ export async function runStoresBenchmark(options: string[]): Promise<void> {
     },
   });
   const [mebibytes, count, rounds] = [values.mebibytes, values.archives, values.rounds].map(Number);
-  if (!mebibytes || !count || !rounds) throw new Error('options are numbers from 1');
+  if (!mebibytes || !count || !rounds) throw new Error('options must be numbers of at least 1');
   await withStore(async (world) => {
     await measureLargeObject(world, { mebibytes, rounds });
     await measureSmallArchives(world, { count });

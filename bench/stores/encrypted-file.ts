@@ -16,10 +16,10 @@ export interface LocalFile {
   sizeBytes: number;
 }
 
-/** Sends files to a store and gets them back, encrypted and proved as the worker does. */
+/** Uploads and downloads files, encrypted and verified like in the worker. */
 export interface EncryptedFiles {
   send(file: LocalFile, name: string): Promise<StateFile>;
-  /** Into the file `down` of the folder. Fails if another file comes back. */
+  /** Downloads into the file `down` of the folder. Fails if the content differs. */
   receive(stored: StateFile): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function openEncryptedFiles(address: string, folder: string): Promi
     async send({ path, sha256, sizeBytes }, name) {
       const to = join(folder, 'sealed');
       const made = await encryptFile(path, to, cipher, signal);
-      if (made.plainSha256 !== sha256) throw new Error('another file was encrypted');
+      if (made.plainSha256 !== sha256) throw new Error('a different file was encrypted');
       const key = objectKey(naming.archive(name), naming.content(sha256), made.sha256);
       await objects.create(key, { path: to, ...made });
       await rm(to);

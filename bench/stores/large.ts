@@ -24,7 +24,7 @@ const MIB = 2 ** 20;
 const PART_BYTES = 8 * MIB;
 const GOAL = 0.8;
 
-/** One large file, encrypted, up and down, beside the same client without anything else. */
+/** Measures up- and downloads of a large encrypted file, compared with the same client's plain stream. */
 export async function measureLargeObject(
   { address, folder }: StoreWorld,
   { mebibytes, rounds }: { mebibytes: number; rounds: number },
@@ -59,7 +59,7 @@ export async function measureLargeObject(
       ],
     ];
     for (const pair of pairs) {
-      // What comes second finds a disk that is still writing.
+      // Whichever comes second finds a disk that is still busy writing.
       for (const [taken, step] of round % 2 === 0 ? pair : pair.toReversed()) {
         await rm(down, { force: true });
         taken.push(await timed(step));
@@ -120,7 +120,7 @@ async function makeFile(path: string, mebibytes: number): Promise<string> {
   return hash.digest('hex');
 }
 
-/** The client of S3 with parts of the same size, and neither hashes nor notes. */
+/** The plain S3 client with parts of the same size, without hashes and notes. */
 function plainClient({ bucket, endpoint }: BucketAddress) {
   const client = new S3Client({
     ...(endpoint === null ? {} : { endpoint }),

@@ -1,6 +1,6 @@
 import { type LocalFile, openEncryptedFiles } from './encrypted-file.ts';
 
-// Sends a file to a store and gets it back, and prints how much memory the process took at most, in bytes.
+// Uploads and downloads a file, and prints the process's peak memory in bytes.
 
 const [address = '', folder = '', path = '', sha256 = '', size] = process.argv.slice(2);
 const files = await openEncryptedFiles(address, folder);

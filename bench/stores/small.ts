@@ -16,7 +16,7 @@ import type { StoreWorld } from './world.ts';
 const BUNDLE_BYTES = 2_000;
 const AT_ONCE = 4;
 
-/** Many small archives of one version: all new, then all unchanged. */
+/** Measures many small archives with one version: first all new, then all unchanged. */
 export async function measureSmallArchives(
   { address, countRequests, folder }: StoreWorld,
   { count }: { count: number },
@@ -66,7 +66,7 @@ async function sendAll(offsite: Offsite, archives: readonly KeptArchive[]): Prom
   );
 }
 
-/** An archive as the worker leaves it, but for the bundle, which nobody reads here. */
+/** An archive as the worker would write it, except for the bundle, which is never read here. */
 async function makeArchive(folder: string, n: number): Promise<KeptArchive> {
   const name = `team__app-${n}`;
   const key = `${name}.bundle`;

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface StoreWorld {
-  /** For BACKUP_STORES. */
+  /** The store's address for BACKUP_STORES. */
   address: string;
-  /** Requests since the last call. */
+  /** The number of requests since the last call. */
   countRequests(): Promise<number>;
   folder: string;
 }
 
-/** Works with a store of the S3 protocol in a process of its own. */
+/** Runs work with an S3-compatible store in a separate process. */
 export async function withStore(work: (world: StoreWorld) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-stores-'));
   const child = fork(join(import.meta.dirname, 's3-process.ts'));

@@ -6,9 +6,9 @@ import { withWorld } from './world.ts';
 const parts = ['large', 'small'];
 
 /**
- * `npm run bench -- worker [large] [small] [--scale 0.1] [--rounds 1]`: the worker as a process beside plain git
- * that does the same, in turns: a large repository in a folder, and many small ones on a git host that is 100 ms
- * away. Linux only, for the bytes that are written.
+ * `npm run bench -- worker [large] [small] [--scale 0.1] [--rounds 1]`: compares the worker process with plain git
+ * doing the same work, alternating: a large repository in a folder, and many small ones on a git host with 100 ms
+ * latency. Linux only, because it reads the number of bytes written.
  */
 export async function runWorkerBenchmark(options: string[]): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -17,11 +17,11 @@ export async function runWorkerBenchmark(options: string[]): Promise<void> {
     allowPositionals: true,
   });
   const scale = Number(values.scale ?? 1);
-  if (!(scale > 0 && scale <= 1)) throw new Error('--scale is above 0 and at most 1');
+  if (!(scale > 0 && scale <= 1)) throw new Error('--scale must be above 0 and at most 1');
   const rounds = Number(values.rounds ?? 3);
-  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds is a number from 1');
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be at least 1');
   const unknown = positionals.find((part) => !parts.includes(part));
-  if (unknown !== undefined) throw new Error(`${unknown} is none of ${parts.join(', ')}`);
+  if (unknown !== undefined) throw new Error(`${unknown} is not one of ${parts.join(', ')}`);
   const asked = new Set(positionals.length === 0 ? parts : positionals);
   await withWorld(async (world) => {
     if (asked.has('large')) await measureLarge(world, { scale, rounds });

@@ -6,14 +6,14 @@ import { addCommit, makeRepository } from './repositories.ts';
 import { header, medianSeconds, row, seconds } from './rows.ts';
 import type { BenchWorker, World } from './world.ts';
 
-/** 100,000 objects of 400 MB that do not compress. */
+/** 100,000 objects with 400 MB of incompressible data. */
 const FULL = { commits: 25_000, blobBytes: 16_000 };
 const NEW_BYTES = 2 ** 21;
 const SMALL_BYTES = 10_000;
 const CHAIN = 50;
 const ARCHIVE = 'local__large.bundle';
 
-/** The first backup of a large repository, of one new commit in it, and restoring from a long chain. */
+/** Measures the first backup of a large repository, the backup of one new commit, and restoring from a long chain. */
 export async function measureLarge(
   world: World,
   { scale, rounds }: { scale: number; rounds: number },
@@ -30,7 +30,7 @@ export async function measureLarge(
       mirror,
       bundle,
     );
-  // Whatever its size, so that a small scale measures the same.
+  // For archives of any size, so that a small scale measures the same.
   const variables = { BACKUP_INCREMENTS_FROM_MIB: scale < 1 ? '1' : '64' };
 
   const first = { ours: [] as number[], plain: [] as number[] };
@@ -88,7 +88,7 @@ export async function measureLarge(
   await worker.remove();
 }
 
-/** Backs up commits until the archive has as many files as the case asks for. */
+/** Backs up commits until the archive has the number of files that the case needs. */
 async function lengthenChain(worker: BenchWorker, source: string): Promise<void> {
   for (;;) {
     const note = await readFile(join(worker.archives, noteName(ARCHIVE)), 'utf8');

@@ -6,13 +6,13 @@ import { git } from '../../tests/support/git.ts';
 const AUTHOR = 'Ada <ada@example.org>';
 const FIRST_SECOND = 1_700_000_000;
 
-/** What a generated repository has. Each commit changes one file, and is 4 objects. */
+/** The contents of a generated repository. Each commit changes one file and adds 4 objects. */
 export interface Size {
   commits: number;
   blobBytes: number;
 }
 
-/** Makes a bare repository with a branch `main`, packed as a git host packs its own. */
+/** Creates a bare repository with a branch `main`, packed like on a git host. */
 export async function makeRepository(gitDir: string, size: Size): Promise<void> {
   await git('/', 'init', '--quiet', '--bare', '--initial-branch=main', gitDir);
   await git(gitDir, 'config', 'core.compression', '1');
@@ -22,7 +22,7 @@ export async function makeRepository(gitDir: string, size: Size): Promise<void> 
   if (size.commits > 1_000) await git(gitDir, 'repack', '-a', '-d', '-b', '--quiet');
 }
 
-/** Adds one commit with a new file to `main`; returns the bytes of its objects as git packs them. */
+/** Adds one commit with a new file to `main`. Returns the packed size of its objects in bytes. */
 export async function addCommit(gitDir: string, bytes: number): Promise<number> {
   const before = await git(gitDir, 'rev-parse', 'main');
   await feed(gitDir, [

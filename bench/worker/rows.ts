@@ -3,7 +3,7 @@ import { quantile } from '../report.ts';
 /** The column titles of the worker's tables. */
 export const header = ['case', 'ours', 'plain git', 'figure', 'goal', ''];
 
-/** A row that says whether a figure, the median of the rounds, is at most its goal. */
+/** A row that compares a figure, the median of the rounds, with its goal. */
 export function row(
   what: string,
   [ours, plain]: [string, string],
@@ -23,7 +23,7 @@ export function row(
   ];
 }
 
-/** The median of milliseconds, in seconds. */
+/** The median of durations in milliseconds, formatted in seconds. */
 export function medianSeconds(values: readonly number[]): string {
   return seconds(quantile(values, 0.5) / 1_000);
 }

@@ -11,7 +11,7 @@ const DELAY_MS = 100;
 const AT_ONCE = 8;
 const SMALL = { commits: 10, blobBytes: 2_000 };
 
-/** Many small repositories on a git host that takes 100 ms longer for each request. */
+/** Measures many small repositories on a git host that delays each request by 100 ms. */
 export async function measureSmall(
   world: World,
   { scale, rounds }: { scale: number; rounds: number },

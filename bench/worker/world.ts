@@ -13,24 +13,24 @@ import { startPostgres } from '../../tests/support/postgres-server.ts';
 const execute = promisify(execFile);
 const launcher = resolve(import.meta.dirname, '../../scripts/launch.mjs');
 
-/** Where everything of a benchmark is. */
+/** The folders and programs of a benchmark. */
 export interface World {
   folder: string;
-  /** A worker that has never run, with a database and folders of its own. */
+  /** Creates a worker that has never run, with its own database and folders. */
   makeWorker(env?: Record<string, string>): Promise<BenchWorker>;
-  /** Runs a shell script with arguments; returns its milliseconds. */
+  /** Runs a shell script with arguments. Returns its duration in milliseconds. */
   shell(script: string, ...args: string[]): Promise<number>;
 }
 
 /** A worker whose commands are processes. */
 export interface BenchWorker {
   archives: string;
-  /** Runs a command, which must succeed. */
+  /** Runs a command. Throws if it fails. */
   run(...args: string[]): Promise<{ ms: number; writtenBytes: number; output: string }>;
   remove(): Promise<void>;
 }
 
-/** Makes a world with a real Postgres, and removes it afterwards. */
+/** Runs work in a world with a real Postgres, and removes it afterwards. */
 export async function withWorld(measure: (world: World) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-worker-'));
   const postgres = await startPostgres();
@@ -39,7 +39,7 @@ export async function withWorld(measure: (world: World) => Promise<void>): Promi
     const client = await connect(postgres.url);
     await client.query(statement).finally(() => client.end());
   };
-  // What the measured programs would otherwise take from this machine.
+  // Shields the measured programs from this machine's configuration.
   const env = { PATH: process.env.PATH, HOME: folder, GIT_CONFIG_NOSYSTEM: '1' };
   const run = (command: string, args: string[], more: Record<string, string> = {}) =>
     execute(command, args, { cwd: folder, env: { ...env, ...more }, maxBuffer: 2 ** 28 });
@@ -63,7 +63,7 @@ export async function withWorld(measure: (world: World) => Promise<void>): Promi
         await mkdir(own);
         const archives = join(own, 'archives');
         const settings = {
-          // What is measured is the run.
+          // Only the run is measured.
           DRILL_BUDGET_MINUTES: '0',
           ...variables,
           DATABASE_URL: databaseUrl(postgres.url, name),
@@ -73,7 +73,7 @@ export async function withWorld(measure: (world: World) => Promise<void>): Promi
         return {
           archives,
           async run(...args) {
-            // The kernel adds what a process has written to its parent's figures, once that waits for it.
+            // The kernel adds a process's written bytes to its parent's figures once the parent waits for it.
             const counted = '"$@"; code=$?; cat "/proc/$$/io"; exit $code';
             const start = performance.now();
             const { stdout } = await run(

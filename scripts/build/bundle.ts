@@ -4,13 +4,13 @@ import { type BuildOptions, build, type Metafile } from 'esbuild';
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** A deployed function: `index.mjs`, and the chunks that it loads with `import()` or shares with them. */
+/** A deployed function: `index.mjs`, the chunks it loads with `import()`, and those it shares with them. */
 export interface Bundle {
   files: readonly { path: string; contents: Uint8Array }[];
   metafile: Metafile;
 }
 
-/** Optional packages of libraries, which are not installed here. */
+/** Optional dependencies of libraries that are not installed here. */
 const optional = ['bufferutil', 'utf-8-validate', '@react-email/render', 'pg-native'];
 const known = new Set([...optional, ...builtinModules]);
 

@@ -96,7 +96,7 @@ const security: Record<Access, Record<string, string[]>[]> = {
   mcp: [{ McpBearer: [] }],
 };
 
-/** Describes routes as an OpenAPI 3.1 document, using the schemas by which the server validates. */
+/** Describes routes as an OpenAPI 3.1 document, from the schemas that the server validates with. */
 export function createDocument(routes: readonly Route[]): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
@@ -121,7 +121,7 @@ export function createDocument(routes: readonly Route[]): OpenApiDocument {
   });
 }
 
-/** The schemas of events, which OpenAPI 3.1 has no place for in a response. */
+/** The schemas of streamed events. In OpenAPI 3.1 a response cannot declare them. */
 function eventSchemas(routes: readonly Route[]): Record<string, z.ZodType> {
   const schemas = routes
     .flatMap(({ responses }) => Object.values(responses))

@@ -33,7 +33,7 @@ export async function writeBuildOutput(
   await mkdir(folder, { recursive: true });
   await cp(pageFolder, join(folder, 'static', PAGE_PATH), {
     recursive: true,
-    // The platform compresses by itself.
+    // The platform compresses them itself.
     filter: (path) => !COMPRESSED_ENDINGS.includes(extname(path)),
   });
   await writeFile(join(folder, 'config.json'), formatJson(buildOutputConfig()));

@@ -6,9 +6,9 @@ const DAYS = 60;
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 
-/** What went wrong for a while, and how it was fixed. */
+/** A temporary problem and its fix. */
 interface Trouble {
-  /** The first and the last day of it, in days ago. */
+  /** Its first and last day, in days ago. */
   from: number;
   to: number;
   /** Empty: the run itself fails. */
@@ -27,7 +27,7 @@ const troubles: readonly Trouble[] = [
     fix: {
       title: 'Give the backup machine a second resolver',
       description:
-        'The only name server of the machine was down for two days. It has two of different providers now.',
+        "The machine's only name server was down for two days. It now has two, from different providers.",
     },
   },
   {
@@ -36,9 +36,9 @@ const troubles: readonly Trouble[] = [
     repositories: [],
     error: 'the archive folder is full: No space left on device',
     fix: {
-      title: 'Move the archives to a disk of 2 TB',
+      title: 'Move the archives to a 2 TB disk',
       description:
-        'The old disk was full. The new one has room for two years at the present growth.',
+        'The old disk was full. At the current growth, the new one has room for two years.',
     },
   },
   {
@@ -47,8 +47,8 @@ const troubles: readonly Trouble[] = [
     repositories: ['mobile-app', 'data-pipeline'],
     error: 'git clone failed: fatal: Authentication failed',
     fix: {
-      title: 'Renew the token of the mobile team',
-      description: 'It had expired. A reminder is in the calendar of the team, two weeks before.',
+      title: "Renew the mobile team's token",
+      description: "It had expired. The team's calendar now has a reminder two weeks ahead.",
     },
   },
   {
@@ -89,7 +89,7 @@ interface LogRow extends HistoryRow {
   message: string;
 }
 
-// `run` counts from 0 here; the ids are those that the database gives, in the same order.
+// `run` counts from 0 here; the database assigns the ids in the same order.
 const insertHistory: Statement = {
   text: `WITH given AS (
       SELECT * FROM json_to_recordset($1::json) AS run (run int, at timestamptz, status text, total int,
@@ -226,7 +226,7 @@ function makeHistory(now: number) {
   return { runs, results, logs, fixes };
 }
 
-/** Grows evenly from 40 % of what the repository really holds to all of it. */
+/** Grows evenly from 40 % to 100 % of the repository's real size. */
 function sizeOn({ kibibytes, age }: DemoRepository, daysAgo: number): number {
   return Math.round(kibibytes * 1024 * (0.4 + 0.6 * (1 - daysAgo / age)));
 }

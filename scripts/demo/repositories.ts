@@ -16,7 +16,7 @@ const author = {
 /** A repository of the demo. */
 export interface DemoRepository {
   name: string;
-  /** What it holds at the end, mostly in one binary file, in KiB. */
+  /** Its final size, mostly in one binary file, in KiB. */
   kibibytes: number;
   /** How long ago it appeared, in days. */
   age: number;
@@ -24,7 +24,7 @@ export interface DemoRepository {
   changesEvery: number;
 }
 
-/** The repository that loses its folder, so that the demo has something that fails. */
+/** A repository whose folder is missing, so that the demo has a failure. */
 export const LOST = 'legacy-crm';
 
 export const demoRepositories: readonly DemoRepository[] = [
@@ -39,7 +39,7 @@ export const demoRepositories: readonly DemoRepository[] = [
   { name: 'website', kibibytes: 760, age: 60, changesEvery: 1.6 },
 ];
 
-/** Creates the repositories in a folder, and returns their paths. That of `LOST` is not there. */
+/** Creates the repositories in a folder, and returns their paths. Nothing is created at the path of `LOST`. */
 export async function createDemoRepositories(folder: string): Promise<string[]> {
   const random = createRandom(7);
   const paths: string[] = [];
@@ -51,7 +51,7 @@ export async function createDemoRepositories(folder: string): Promise<string[]> 
     await git(path, ['init', '--quiet', '--initial-branch=main']);
     const readme = `# ${name}\n\nA repository of the demo.\n`;
     await commitFile(path, 'README.md', readme, 'Start the project', age);
-    // Random bytes do not compress, so that the archive is as large as its history says.
+    // Random bytes do not compress, so the archive is as large as its history says.
     const bytes = Buffer.from(Uint8Array.from({ length: kibibytes * 1024 }, () => random() * 256));
     await commitFile(path, 'src/assets.bin', bytes, 'Add the assets', age / 2);
     await commitFile(path, 'src/main.ts', `export const name = '${name}';\n`, 'Name it', 1);

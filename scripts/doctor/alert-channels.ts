@@ -13,13 +13,13 @@ import { type Check, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 /**
- * Checks whether the channels of alerts can be used, as far as that can be told without sending anything, and whether
- * the last message of each has arrived.
+ * Checks whether the alert channels look usable, without sending anything, and whether the last message of each
+ * arrived.
  */
 export async function checkAlertChannels(subject: Subject, db: Database): Promise<Check> {
   const found = await withConfig(alertSendingVariables, subject, async (config) => {
     const channels = await listChannels(config, db);
-    if (channels.length === 0) return off('none: nobody is told when a backup does not happen');
+    if (channels.length === 0) return off('none: nobody is alerted when backups fail');
     const broken = channels.flatMap(({ name, fault }) =>
       fault === null ? [] : [`${name}: ${fault}`],
     );
@@ -29,8 +29,8 @@ export async function checkAlertChannels(subject: Subject, db: Database): Promis
     return warning(
       joinFirst([...broken, ...failing.map(describeFailing)]),
       broken.length > 0
-        ? '`npm run alerts -- list` shows each'
-        : '`npm run alerts -- test` tries each',
+        ? '`npm run alerts -- list` shows them'
+        : '`npm run alerts -- test` tests them',
       { effect: 'limits' },
     );
   });
@@ -44,7 +44,7 @@ function describeFailing({
   is_given_up,
   reason,
 }: FailingChannel): string {
-  const what = `the message of ${formatMinute(created_at)} about incident ${incident}`;
+  const what = `the message from ${formatMinute(created_at)} about incident ${incident}`;
   const how = is_given_up ? 'did not arrive' : 'has not arrived yet';
   return `${cleanText(channel, 100)}: ${what} ${how}: ${cleanText(reason, 300)}`;
 }

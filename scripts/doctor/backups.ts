@@ -5,7 +5,7 @@ import { checkLastRun } from './last-run.ts';
 import type { Check } from './report.ts';
 import type { Subject } from './subject.ts';
 
-/** Checks what the database knows of the backups, each part with its own time limit. */
+/** Checks the state of the backups in the database, each part with its own time limit. */
 export async function checkBackups(subject: Subject, db: Database): Promise<Check[]> {
   const all = [checkIncidents, checkLastRun, checkHostLogins].map((check) => check(subject, db));
   return (await Promise.all(all)).flat();

@@ -95,17 +95,17 @@ function describeUsers(
   if (makesSecrets) return ok('`npm start` creates the user admin');
   if (hasName || AUTH_PASSWORD !== undefined) {
     return warning(
-      `${hasName ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is set without its other half`,
+      hasName
+        ? 'AUTH_USERNAME is set without AUTH_PASSWORD'
+        : 'AUTH_PASSWORD is set without AUTH_USERNAME',
       'set both AUTH_USERNAME and AUTH_PASSWORD, or neither',
       { effect: 'prevents' },
     );
   }
   if (stored > 0) return ok(`${stored} in the database`);
-  return warning(
-    'there are none: nobody can log in to the observatory',
-    'npm run users -- add NAME',
-    { effect: 'prevents' },
-  );
+  return warning('none: nobody can log in to the observatory', 'npm run users -- add NAME', {
+    effect: 'prevents',
+  });
 }
 
 /** Checks whether users' gateway keys can be decrypted with CREDENTIALS_ENCRYPTION_KEY. */

@@ -70,9 +70,9 @@ function describeUrl(url: string, { isHosted }: Subject): Pick<Opening, 'name' |
 
 interface Opening {
   url: string;
-  /** The name of the database for people. */
+  /** The database's name in the report. */
   name: string;
-  /** A problem even if it answers. */
+  /** A problem even if the database responds. */
   fault?: Finding;
 }
 
@@ -136,7 +136,7 @@ async function checkEmbedded(
     return {
       ...found,
       detail: `the socket in ${folder} does not answer like our database${found.detail.slice(name.length)}`,
-      next: 'wait if a server is starting there, else stop the program that listens on that socket',
+      next: 'wait if a server is starting there; otherwise stop the program that listens on that socket',
     };
   }
   return withinLimit(

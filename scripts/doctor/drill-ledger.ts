@@ -4,8 +4,8 @@ import { cleanText } from '../../lib/text/clean-text.ts';
 import { type Check, type Finding, failed, ok, toCheck } from './report.ts';
 
 /**
- * Computes all hashes of the ledger of restore drills again. All of them, because only its own hash tells that a row was
- * changed: with a million rows it takes a while.
+ * Recomputes all hashes of the ledger of restore drills. All of them, because only a row's own hash reveals that it was
+ * changed; with a million rows this takes a while.
  */
 export async function checkDrillLedger(db: Database): Promise<Check> {
   return toCheck('restore_drills', describe(await checkLedger(db)));

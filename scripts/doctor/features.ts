@@ -3,7 +3,7 @@ import { findRejection } from './rejected-config.ts';
 import type { Check, Feature } from './report.ts';
 import type { Subject } from './subject.ts';
 
-/** A feature and the checks that it needs. */
+/** A feature and the checks it depends on. */
 interface Need {
   surface: Feature['surface'];
   feature: string;

@@ -78,8 +78,8 @@ async function askGateway(config: GatewayConfig, transport: GatewayTransport): P
 }
 
 /**
- * Whether the gateway rejects a key: OpenRouter does so at `/key`, others at `/models`. A gateway with a
- * public list and no `/key` would only do so when a model is called.
+ * Whether the gateway rejects a key: OpenRouter does so at `/key`, others at `/models`. A gateway with a public list
+ * and no `/key` would reject it only when a model is called.
  */
 async function isRejected(transport: GatewayTransport, key: string): Promise<boolean> {
   for (const path of ['/key', '/models']) {

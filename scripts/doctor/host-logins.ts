@@ -8,7 +8,7 @@ import { type Check, failed, ok, toCheck, warning } from './report.ts';
 import { checkWithRules, findByRule } from './rules.ts';
 import type { Subject } from './subject.ts';
 
-/** Checks what runs learnt of their logins to git hosts. Asks no git host. */
+/** Checks what recent runs found out about their logins to git hosts. Contacts no git host. */
 export async function checkHostLogins(subject: Subject, db: Database): Promise<Check> {
   const found = await checkWithRules(subject, db, async (deps) => {
     const [refused, ending] = await Promise.all([
@@ -18,7 +18,7 @@ export async function checkHostLogins(subject: Subject, db: Database): Promise<C
     const detail = joinFirst([...refused, ...ending].map(describe));
     if (refused.length > 0) return failed(detail, loginExpired.advice, { effect: 'none' });
     if (ending.length > 0) return warning(detail, loginExpiring.advice);
-    return ok('of those that runs used, none is refused or ends soon');
+    return ok('no login of recent runs was refused or expires soon');
   });
   return toCheck('git_host_logins', found);
 }

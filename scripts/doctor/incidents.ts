@@ -6,10 +6,10 @@ import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
 import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
 import type { Subject } from './subject.ts';
 
-/** Incidents that have a check of their own. */
+/** How many incidents get a check of their own. */
 const MAX_INCIDENTS = 5;
 
-/** Checks whether incidents are open. The first of them follow, each with what to do. */
+/** Checks whether incidents are open, followed by a check for each of the first ones, with what to do. */
 export async function checkIncidents({ clock }: Subject, db: Database): Promise<Check[]> {
   const first: Check[] = [];
   const found = await withinLimit(
@@ -25,14 +25,14 @@ export async function checkIncidents({ clock }: Subject, db: Database): Promise<
   return [toCheck('incidents', found), ...first];
 }
 
-/** Whether a check is one of an incident, which `incidents` counts. */
+/** Whether a check is about a single incident, which the check `incidents` already counts. */
 export function isIncident({ name }: Check): boolean {
   return /^incident_\d+$/.test(name);
 }
 
 function sumUp({ open, critical }: UrgentIncidents): Finding {
   if (open === 0) return ok('none open');
-  const next = 'the page of incidents has all, with the repositories that they concern';
+  const next = 'the incidents page lists all of them, with the affected repositories';
   if (critical === 0) return warning(`${open} open, none critical`, next);
   return failed(`${open} open, ${critical} critical`, next, { effect: 'none' });
 }
@@ -48,7 +48,7 @@ function describe({
 }: UrgentIncidents['first'][number]): Check {
   const known = acknowledged ? ' (acknowledged)' : '';
   const detail = `${cleanText(title, 100)}, since ${formatMinute(opened_at)}${known}: ${cleanText(summary, 300)}`;
-  const next = advice ?? 'see the page of incidents: this release does not know its rule';
+  const next = advice ?? 'see the incidents page: this release does not know the rule';
   return toCheck(
     `incident_${id}`,
     severity === 'critical' ? failed(detail, next, { effect: 'none' }) : warning(detail, next),

@@ -13,7 +13,7 @@ import { type Check, failed, off, ok, toCheck, warning } from './report.ts';
 import { checkWithRules, findByRule } from './rules.ts';
 import type { Subject } from './subject.ts';
 
-/** Enough to find the last one that ended behind those that were stopped. */
+/** Enough to find the last finished run behind runs that were stopped. */
 const MAX_RUNS = 10;
 
 const runs = z.array(
@@ -24,7 +24,7 @@ const runs = z.array(
 );
 type Run = z.output<typeof runs>[number];
 
-/** Checks how the last run ended, and whether the next one is due. One that was stopped says nothing of the backups. */
+/** Checks how the last run ended, and whether the next one is overdue. A stopped run says nothing about the backups. */
 export async function checkLastRun(subject: Subject, db: Database): Promise<Check> {
   const found = await checkWithRules(subject, db, async (deps) => {
     const { clock } = deps;
@@ -52,10 +52,10 @@ export async function checkLastRun(subject: Subject, db: Database): Promise<Chec
     if (missed.length > 0) return failed(detail, runMissed.advice, { effect: 'none' });
     if (last === undefined) {
       if (newest.length > 0) return ok(detail);
-      return off('there was none yet', 'npm run worker -- run', { effect: 'none' });
+      return off('no run yet', 'npm run worker -- run', { effect: 'none' });
     }
     if (last.status === 'failed' || last.failed > 0) {
-      return warning(detail, 'the page of the run says what failed, and what to do');
+      return warning(detail, "the run's page says what failed, and what to do");
     }
     return ok(detail);
   });
@@ -63,7 +63,8 @@ export async function checkLastRun(subject: Subject, db: Database): Promise<Chec
 }
 
 function describe({ id, status, is_stopped, error_message, ...run }: Run): string {
-  if (status === 'running') return `run ${id} is under way since ${formatMinute(run.started_at)}`;
+  if (status === 'running')
+    return `run ${id} has been under way since ${formatMinute(run.started_at)}`;
   const at = formatMinute(run.completed_at ?? run.started_at);
   if (is_stopped) return `run ${id} was stopped ${at}`;
   const reason = error_message === '' ? 'no reason was recorded' : cleanText(error_message, 300);

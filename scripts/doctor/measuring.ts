@@ -2,7 +2,7 @@ import { within } from '../../lib/async.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { type Finding, failed } from './report.ts';
 
-/** How long one check may read from a database that answers. */
+/** How long one check may read from a database that responds. */
 export const READ_WITHIN_MS = 6_000;
 
 /** The message of an error, with that of its cause. */
@@ -29,9 +29,9 @@ export async function withinLimit(
   }
 }
 
-/** What a check found that could not read the database. Not knowing is not good. */
+/** The finding of a check that could not read the database: an unknown state counts as failed. */
 export function unreadable(reason: string): Finding {
-  return failed(`cannot be read: ${reason}`, 'try again, and see the log of the database', {
+  return failed(`cannot be read: ${reason}`, 'try again, and check the log of the database', {
     effect: 'none',
   });
 }

@@ -8,7 +8,7 @@ import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
 import type { Finding as Result } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
-/** What rules of alerts are evaluated with. */
+/** The variables that the alert rules need. */
 const ruleVariables = z.object({
   ...alertRuleVariables.shape,
   ...freshnessVariables.shape,
@@ -20,7 +20,7 @@ interface RuleDeps {
   config: z.output<typeof ruleVariables>;
 }
 
-/** Checks with the variables of rules, within the limit for reading the database. */
+/** Runs a check with the variables of the alert rules, within the time limit for reading the database. */
 export function checkWithRules(
   subject: Subject,
   db: Database,
@@ -33,8 +33,8 @@ export function checkWithRules(
 }
 
 /**
- * What a rule finds now, repositories left out. Whoever evaluates the rules may be gone, so that an incident is not open
- * yet. Records nothing.
+ * What a rule finds now, without its repositories. If nothing evaluates the rules any more, there may be no incident
+ * for it yet. Records nothing.
  */
 export function findByRule(
   rule: Rule,

@@ -11,7 +11,7 @@ import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
 
-/** Checks what waits in DATA_DIR/spool for the database, which need not be there. */
+/** Checks what is waiting in DATA_DIR/spool for the database, which need not be reachable. */
 export async function checkSpool(subject: Subject): Promise<Check> {
   const found = await withConfig(databaseVariables, subject, ({ DATA_DIR: dataFolder }) =>
     withinLimit(
@@ -28,7 +28,7 @@ export async function checkSpool(subject: Subject): Promise<Check> {
             ? [counted(drills.length, 'file of a drill', 'files of drills')]
             : []),
         ].join(' and ');
-        if (what === '') return ok('nothing waits for the database');
+        if (what === '') return ok('nothing is waiting for the database');
         const since = await findOldest([...runs.slice(0, 1), ...drills.slice(0, 1)]);
         return warning(
           `not in the database yet: ${what}${since === null ? '' : `, since ${formatMinute(since)}`}`,
@@ -41,7 +41,7 @@ export async function checkSpool(subject: Subject): Promise<Check> {
   return toCheck('spool', found);
 }
 
-/** When the oldest of these files was written last; null if a worker has delivered them. */
+/** When the oldest of these files was last written; null if a worker has delivered them in the meantime. */
 async function findOldest(paths: readonly string[]): Promise<string | null> {
   const found = await Promise.all(paths.map((path) => nullIfMissing(stat(path))));
   const times = found.flatMap((file) => (file === null ? [] : [file.mtimeMs]));

@@ -3,10 +3,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
 import { type Finding, failed } from './report.ts';
 
-/** What is checked, and with what. */
+/** The configuration to check, and the means to check it. */
 export interface Subject {
   environment: Environment;
-  /** Check as for a deployment: without generated secrets and without this machine. */
+  /** Check as for a deployment: without generated secrets, and ignoring this machine. */
   isHosted: boolean;
   /** Whether `npm start` would generate missing secrets. */
   makesSecrets: boolean;
@@ -14,7 +14,7 @@ export interface Subject {
   clock: Clock;
 }
 
-/** Checks what a group of variables configures. Fails if one of them is invalid. */
+/** Runs a check with a group of variables. Fails if one of them is invalid. */
 export async function withConfig<Shape extends z.ZodRawShape>(
   variables: z.ZodObject<Shape>,
   { environment }: Subject,

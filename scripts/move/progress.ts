@@ -46,7 +46,7 @@ export async function endProgress(target: Database): Promise<void> {
   await target.query({ text: `DROP TABLE ${progressTable}` });
 }
 
-/** The ledger of drills refuses to be emptied. What was copied of it is still in the source. */
+/** Disabled to delete copied rows of the ledger of drills, which still exist in the source. */
 const ledgerTrigger = 'restore_drills %s TRIGGER refuse_restore_drill_truncation';
 
 /** Deletes what an unfinished move has copied, in one statement, so that it can start over. */

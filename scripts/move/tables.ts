@@ -79,7 +79,7 @@ export const movedTables: readonly MovedTable[] = [
 /** Summaries of other tables. */
 export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
 
-/** What only means something while a worker or an evaluation of alerts is at it, which is not moved. */
+/** Tables that only matter while a worker runs or alerts are evaluated; they are not moved. */
 export const passingTables = [
   'run_members',
   'run_jobs',

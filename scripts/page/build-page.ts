@@ -30,11 +30,11 @@ export async function buildPageWhenStale(say: (text: string) => void): Promise<v
   await buildPage();
 }
 
-/** Builds the page beside the one that may be served now, then replaces it. Throws what the builder printed. */
+/** Builds the page next to the one being served, then replaces that. Throws the builder's output if it fails. */
 async function buildPage(): Promise<void> {
   const folder = `${PAGE_FOLDER}-${process.pid}`;
   try {
-    // With another NODE_ENV, such as that of tests, React would be its development build.
+    // With a different NODE_ENV, as in tests, React's development build would be bundled.
     const env = { ...childEnvironment(process.env), NODE_ENV: 'production' };
     await execa({
       cwd: WEB,
@@ -59,7 +59,7 @@ async function newestSource(): Promise<number> {
   return Math.max(...times.map((time) => time ?? 0));
 }
 
-/** Null for a file that is not there. */
+/** Null if the file does not exist. */
 async function changedAt(path: string): Promise<number | null> {
   return (await nullIfMissing(stat(path)))?.mtimeMs ?? null;
 }

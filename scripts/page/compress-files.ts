@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 
-/** Smaller files fit into a packet or two as they are. */
+/** Smaller files fit into a packet or two uncompressed. */
 const MIN_BYTES = 1_024;
 
-/** Endings of the compressed copies that `compressFiles` makes. */
+/** File extensions of the compressed copies that `compressFiles` writes. */
 export const COMPRESSED_ENDINGS = ['.br', '.gz'];
 
-/** Puts a copy for each compression beside every script and stylesheet in a folder, for a server to send. */
+/** Writes compressed copies of every script and stylesheet in a folder, for a server to send. */
 export async function compressFiles(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter((name) => /\.(?:js|css)$/.test(name));
   await Promise.all(names.map((name) => compressFile(join(folder, name))));
@@ -18,7 +18,7 @@ export async function compressFiles(folder: string): Promise<void> {
 async function compressFile(path: string): Promise<void> {
   const content = await readFile(path);
   if (content.length < MIN_BYTES) return;
-  // Higher levels take seconds for a few per cent.
+  // Higher levels take seconds and save only a few per cent.
   const params = { [constants.BROTLI_PARAM_QUALITY]: 9 };
   const [brotli, gzipped] = await Promise.all([
     promisify(brotliCompress)(content, { params }),

@@ -1,7 +1,7 @@
 import { CODE_MINUTES } from '../../lib/users/login-codes.ts';
 import type { LocalServer } from '../local-server.ts';
 
-/** The link to click. Without AUTH_USERNAME there is none, and users log in with their passwords. */
+/** The login link to print. Without AUTH_USERNAME there is none, and users log in with their passwords. */
 export function describeLoginLink(server: LocalServer): string {
   const link = server.issueLoginLink();
   if (link === null) return '';

@@ -14,7 +14,7 @@ export const callers = [
 ] as const;
 export type Caller = (typeof callers)[number];
 
-/** Allowed, rejected, 403 for what only the owner may, or 404 for something that belongs to another user. */
+/** Allowed, rejected, 403 if only the owner may do it, or 404 for something that belongs to another user. */
 export type Access = 'yes' | '401' | '403' | '404';
 
 /** One row of the table: a route and the result for each caller. */

@@ -9,11 +9,11 @@ import {
   uses,
 } from '../../tests/soak/faults/outcomes.ts';
 
-/** The faults, in the words of the table. */
+/** How the table describes each fault. */
 const faultWords = {
   refuses: 'refuses connections',
   hangs: 'hangs',
-  resets: 'breaks off its responses',
+  resets: 'cuts off its responses',
   garbage: 'responds with garbage',
   page: 'responds with a web page',
 } as const;
@@ -83,8 +83,8 @@ function groupFaults(cells: Record<Fault | 'slow', Outcome>): { faults: Fault[] 
 
 /** `areAll`: the other faults are covered by other rows. */
 function describeFaults(given: Fault[], areAll: boolean): string {
-  if (given.length === faults.length) return 'breaks in any way';
-  if (areAll && given.length > faults.length / 2) return 'breaks in any other way';
+  if (given.length === faults.length) return 'fails in any way';
+  if (areAll && given.length > faults.length / 2) return 'fails in any other way';
   return given.map((fault) => faultWords[fault]).join(' or ');
 }
 

@@ -81,7 +81,7 @@ describe('npm run alerts', () => {
       DATABASE_URL,
     });
     expect({ code, stdout }).toEqual({ code: 1, stdout: 'slack-1: sent\n' });
-    expect(stderr).toMatch(/^the channels of the page cannot be read: /m);
+    expect(stderr).toMatch(/^the channels added on the page cannot be read: /m);
     expect(stderr).not.toContain('secret-of-nobody');
   });
 

@@ -48,7 +48,10 @@ it('passes before the first run', async () => {
   expect(of('incidents')).toMatchObject({ status: 'ok', detail: 'none open' });
   expect(of('last_run')).toMatchObject({ status: 'off', next: 'npm run worker -- run' });
   expect(of('git_host_logins').status).toBe('ok');
-  expect(of('spool')).toMatchObject({ status: 'ok', detail: 'nothing waits for the database' });
+  expect(of('spool')).toMatchObject({
+    status: 'ok',
+    detail: 'nothing is waiting for the database',
+  });
   expect(lastLine(report)).toBe('Everything required works.');
 });
 
@@ -146,7 +149,7 @@ describe('the last run', () => {
     expect((await examine()).of('last_run')).toMatchObject({
       status: 'ok',
       detail: expect.stringMatching(
-        /^run 1 ended .* UTC without failures; run 3 is under way since .* UTC$/,
+        /^run 1 ended .* UTC without failures; run 3 has been under way since .* UTC$/,
       ),
     });
   });
@@ -204,9 +207,9 @@ it('names the channel whose last message did not arrive, until one does', async 
   expect(await examineChannels()).toMatchObject({
     status: 'warning',
     detail: expect.stringMatching(
-      /^phone: the message of \S+ \S+ UTC about incident 1 did not arrive: .*403/,
+      /^phone: the message from \S+ \S+ UTC about incident 1 did not arrive: .*403/,
     ),
-    next: '`npm run alerts -- test` tries each',
+    next: '`npm run alerts -- test` tests them',
   });
   await raiseAfter(deps, 25 * HOUR_MS);
   expect(receiver.titles().at(-1)).toBe('Still: The last backup run failed');

@@ -75,7 +75,7 @@ describe('a deployment with everything required', () => {
     expect(features('works')).toContain('observatory: login and sessions');
     expect((await examineDeployment({ AUTH_USERNAME: 'ada' })).of('users')).toMatchObject({
       status: 'warning',
-      detail: 'AUTH_USERNAME is set without its other half',
+      detail: 'AUTH_USERNAME is set without AUTH_PASSWORD',
     });
   });
 });

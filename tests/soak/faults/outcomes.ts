@@ -171,8 +171,8 @@ const database: Record<Use, Outcomes> = {
   startRun: broken('works, and is delivered by the next run', {
     stored: 'no run',
     limit: 'watched',
-    // If the worker did not learn that its run had started, the next run takes it over after 3 minutes.
-    resets: { stored: ['no run', 'an orphaned run for 3 minutes'] },
+    // A run whose start the worker did not learn of is taken over by the next one after 3 minutes.
+    resets: { stored: ['no run', 'an abandoned run for 3 minutes'] },
     slow: { ...works('no run'), limit: 'watched' },
   }),
   underWayRun: broken('waits, then works', {

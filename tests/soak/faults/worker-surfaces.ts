@@ -43,7 +43,7 @@ export const startRun: Surface<WorkerGround> = request(
       text: `UPDATE backup_runs SET started_at = now() - interval '1 hour',
         heartbeat_at = now() - interval '1 hour' WHERE status = 'running'`,
     });
-    return runs.length === 0 ? 'no run' : 'an orphaned run for 3 minutes';
+    return runs.length === 0 ? 'no run' : 'an abandoned run for 3 minutes';
   },
 );
 
