@@ -1,11 +1,11 @@
-/** What of an answer must be the same wherever the server runs. */
+/** The part of a response that must be the same wherever the server runs. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
   body: string;
 }
 
-/** Headers of one answer alone, or of the connection that it came over. */
+/** Headers that differ between responses, or belong to the connection. */
 const ownHeaders = new Set([
   'connection',
   'content-length',
@@ -18,7 +18,7 @@ const ownHeaders = new Set([
   'x-request-id',
 ]);
 
-/** What differs from answer to answer, with the word that takes its place. */
+/** Values that differ between responses, and their replacements. */
 const passing: [RegExp, string][] = [
   [/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, '<time>'],
@@ -31,18 +31,18 @@ const passing: [RegExp, string][] = [
   [/http:\/\/127\.0\.0\.1:\d+/g, '<origin>'],
 ];
 
-/** The text without what differs from answer to answer. */
+/** Replaces the values that differ between responses. */
 export const maskText = (text: string): string =>
   passing.reduce((masked, [pattern, word]) => masked.replace(pattern, word), text);
 
-/** Names and help of Prometheus text, whose figures are those of one process. */
+/** Only the names and help texts of Prometheus metrics, because the values belong to one process. */
 const maskMetrics = (text: string) =>
   text
     .split('\n')
     .filter((line) => line.startsWith('# '))
     .join('\n');
 
-/** Asks and reads the whole answer; of a stream only how it begins, unless it is read elsewhere. */
+/** Sends a request and reads the whole response, but not the body of an event stream. */
 export async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   const response = await fetch(url, { redirect: 'manual', ...init });
   const type = response.headers.get('content-type') ?? '';

@@ -7,7 +7,7 @@ import { useSharedFolder } from '../support/folders.ts';
 
 const folder = useSharedFolder();
 
-/** Bundles the file `entry.ts` among others; `load` imports the result. */
+/** Bundles `entry.ts` together with other files; `load` imports the result. */
 async function bundle(name: string, files: Record<string, string>) {
   const sources = join(folder, name, 'lib');
   const built = join(folder, name, 'built');
@@ -19,7 +19,7 @@ async function bundle(name: string, files: Record<string, string>) {
   return { ...bundle, load: () => import(pathToFileURL(join(built, 'index.mjs')).href) };
 }
 
-it('loads what is imported with import() from another file, once it is asked for', async () => {
+it('puts what is loaded with import() into a separate file, and loads it on demand', async () => {
   const { files, load } = await bundle('lazy', {
     'entry.ts': "export const ran: string[] = []; export const ask = () => import('./lazy.ts');",
     'lazy.ts': "import { ran } from './entry.ts'; ran.push('lazy');",
@@ -31,7 +31,7 @@ it('loads what is imported with import() from another file, once it is asked for
   expect(ran).toEqual(['lazy']);
 });
 
-it("lets CommonJS packages require Node's own modules", async () => {
+it("lets CommonJS packages require Node's built-in modules", async () => {
   const { load } = await bundle('commonjs', {
     'entry.ts': "import { end } from './old.cjs'; export default end;",
     'old.cjs': "module.exports = { end: require('os').EOL };",
@@ -39,7 +39,7 @@ it("lets CommonJS packages require Node's own modules", async () => {
   expect((await load()).default).toBe('\n');
 });
 
-it('writes a source map that names the source and leaves out its text', async () => {
+it('writes a source map with the name of the source but not its text', async () => {
   const { files } = await bundle('map', { 'entry.ts': 'export const one: number = 1;' });
   const map = files.find(({ path }) => path === 'index.mjs.map');
   const { sources, sourcesContent } = JSON.parse(Buffer.from(map?.contents ?? []).toString());
@@ -47,7 +47,7 @@ it('writes a source map that names the source and leaves out its text', async ()
   expect(sourcesContent).toBeUndefined();
 });
 
-it('fails when an import would be missing where the function runs', async () => {
+it('fails to bundle an import that would be missing at run time', async () => {
   const entry = "import { it } from 'nowhere-to-be-found'; export default it;";
   await expect(bundle('missing', { 'entry.ts': entry })).rejects.toThrow(/nowhere-to-be-found/);
   const file = join(folder, 'missing/lib/entry.ts');

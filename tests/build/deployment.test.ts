@@ -15,7 +15,7 @@ import { deployToStandIn } from '../support/vercel-deploy.ts';
 import { type Answer, ask, maskText } from './answers.ts';
 import { CRON_SECRET, type Side, startTwoServers, type TwoServers } from './two-servers.ts';
 
-// What `vercel build` makes of the project, and the same requests to it and to the server of `npm start`.
+// The output of `vercel build`, and the same requests to it and to the server of `npm start`.
 
 let project: BuiltProject;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => project?.remove());
 
 describe('the output of a build', () => {
-  it('has the table of paths before anything else, and the cron jobs once', async () => {
+  it('lists the table of paths before any other route, and the cron jobs once', async () => {
     const config = JSON.parse(await readFile(join(project.output, 'config.json'), 'utf8'));
     const { version, routes, crons } = buildOutputConfig();
     expect(config.version).toBe(version);
@@ -33,7 +33,7 @@ describe('the output of a build', () => {
     expect(config.crons).toEqual(crons);
   });
 
-  it('has a folder of modules and their source maps for each function, and no other file', async () => {
+  it('has a folder with modules and their source maps for each function, and no other files', async () => {
     const functions = join(project.output, 'functions');
     const built = await readdir(functions, { recursive: true, withFileTypes: true });
     const folders = built.filter((entry) => entry.isFile()).map(({ parentPath }) => parentPath);
@@ -62,19 +62,19 @@ describe('the output of a build', () => {
     }
   });
 
-  it('has the page as files', async () => {
+  it('has the page as static files', async () => {
     const page = join(project.output, 'static/app');
     const html = await readFile(join(page, 'index.html'), 'utf8');
     const [, script = ''] = /src="\/app\/(assets\/index-[^"]+)"/.exec(html) ?? [];
     expect(await readFile(join(page, script), 'utf8')).toContain('import(');
   });
 
-  it.skipIf(!hasVercelCli)('is what the command line of the platform takes', () => {
+  it.skipIf(!hasVercelCli)('is accepted by the Vercel CLI', () => {
     expect(project.log).toContain('Build Completed');
     expect(project.log).not.toMatch(/error/i);
   });
 
-  it.skipIf(!hasVercelCli)('is what `vercel deploy --prebuilt` sends, whole', async () => {
+  it.skipIf(!hasVercelCli)('is uploaded completely by `vercel deploy --prebuilt`', async () => {
     const files = await readdir(project.output, { recursive: true, withFileTypes: true });
     const built = files
       .filter((file) => file.isFile())
@@ -84,7 +84,7 @@ describe('the output of a build', () => {
   });
 });
 
-/** An operation of the document. */
+/** An operation in the OpenAPI document. */
 interface Operation {
   path: string;
   method: string;
@@ -95,7 +95,7 @@ interface Document {
   paths: Record<string, Record<string, Omit<Operation, 'path' | 'method'>>>;
 }
 
-/** What a caller with the right credentials sends, by the scheme of the document. */
+/** The headers of a caller with the right credentials, by security scheme. */
 const credentials: Record<string, (side: Side) => Record<string, string>> = {
   InternalSecret: () => withSecret,
   CronBearer: () => ({ Authorization: `Bearer ${CRON_SECRET}` }),
@@ -122,7 +122,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
   beforeEach(() => servers.forgetClients());
   afterAll(() => servers?.close());
 
-  /** Asks both the same, and expects the same of both. */
+  /** Sends the same request to both servers, and expects the same response. */
   async function compare(
     path: string,
     init: RequestInit = {},
@@ -144,7 +144,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
   const bodyOf = ({ method }: Operation): RequestInit =>
     ['GET', 'DELETE'].includes(method) ? { method } : { method, body: '{}', headers: asJson };
 
-  it('answer every operation of the document as `npm start` does without credentials', async () => {
+  it('answer every documented operation like `npm start` without credentials', async () => {
     expect(operations.length).toBeGreaterThan(40);
     for (const operation of operations) {
       const { status } = await compare(addressOf(operation), bodyOf(operation));
@@ -152,10 +152,10 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     }
   });
 
-  /** A function has no archives, and says so where the server of `npm start` reads them. */
+  /** A function has no archives, and says so for requests in which `npm start` reads them. */
   const isAboutArchives = ({ path }: Operation) => /\/archive(\/|$)|^\/config$/.test(path);
 
-  it('answer every operation of the document as `npm start` does with credentials', async () => {
+  it('answer every documented operation like `npm start` with credentials', async () => {
     for (const operation of operations.filter((operation) => !isAboutArchives(operation))) {
       const [scheme = ''] = operation.security.flatMap((one) => Object.keys(one));
       const { status } = await compare(
@@ -167,7 +167,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     }
   });
 
-  it('say that the archives are elsewhere', async () => {
+  it('report that the archives are elsewhere', async () => {
     const { url, token } = servers.built;
     const headers = { Authorization: `Bearer ${token}` };
     const archive = await ask(`${url}/api/repos/acme/api/archive`, { headers });
@@ -176,8 +176,8 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     expect(data.features.archives).toEqual({ enabled: false, reason: expect.any(String) });
   });
 
-  it('take no path with a slash at its end for the one without, with or without credentials', async () => {
-    // Clients of MCP write their address either way.
+  it('do not treat a path with a trailing slash like the one without, with or without credentials', async () => {
+    // MCP clients use both forms.
     const others = operations.filter(({ path }) => !['/', '/mcp', '/mcp/'].includes(path));
     for (const operation of others) {
       const [scheme = ''] = operation.security.flatMap((one) => Object.keys(one));
@@ -188,7 +188,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     }
   });
 
-  it('answer the paths of the observatory with its prefix alike', async () => {
+  it('answer the prefixed paths of the observatory like `npm start`', async () => {
     for (const { route } of observatoryEndpoints) {
       const { method, path } = route;
       const address = path.replace(/:\w+/g, ID);
@@ -207,11 +207,11 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     ['/app/assets/missing.js', 404],
     ['/app', 302],
     ['/App/', 404],
-  ])('serve the page at %s as `npm start` does', async (path, expected) => {
+  ])('serve the page at %s like `npm start`', async (path, expected) => {
     const [built, local] = await Promise.all(
       [servers.built, servers.local].map(async ({ url }) => {
         const { status, headers, body } = await ask(`${url}${path}`);
-        // The platform names these itself.
+        // The platform sets these itself.
         const { etag, 'last-modified': modified, 'content-type': type, ...kept } = headers;
         return status === 404 ? { status } : { status, headers: kept, body };
       }),
@@ -220,7 +220,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     expect(built?.status).toBe(expected);
   });
 
-  it('lead a browser from / to the page, and nobody else', async () => {
+  it('redirect only browsers from / to the page', async () => {
     const asBrowser = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
     expect((await compare('/', asBrowser)).headers.location).toBe('/app/');
     expect((await compare('/', { ...asBrowser, method: 'POST' })).status).toBe(401);
@@ -237,7 +237,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     '/MCP',
     '/Auth/login',
     '/API/backups',
-  ])('answer %s, which nobody owns, as `npm start` does', async (path) => {
+  ])('answer the unknown path %s like `npm start`', async (path) => {
     for (const headers of [{}, withSecret]) await compare(path, { headers });
     await compare(path, { method: 'DELETE', headers: withSecret });
   });
@@ -252,11 +252,11 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     '/api/analytics',
     '/api/dashboard/stats',
     '/api/metrics?days=3650',
-  ])('list %s as `npm start` does', async (path) => {
+  ])('list %s like `npm start`', async (path) => {
     await compare(path, { headers: withSecret });
   });
 
-  it('log in, search and keep sessions as `npm start` does', async () => {
+  it('handle logins, searches, sessions and reports like `npm start`', async () => {
     const wrong = new URLSearchParams({ username: 'ada', password: 'wrong' });
     expect((await compare('/auth/login', { method: 'POST', body: wrong })).status).toBe(401);
     const post = (path: string, value: unknown) =>
@@ -273,7 +273,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     expect(report.status).toBe(201);
   });
 
-  it('serve clients of MCP over both transports', async () => {
+  it('serve MCP clients over both transports', async () => {
     const answers = await Promise.all(
       [servers.built, servers.local].map(async ({ url }) => {
         const http = await connectHttp(`${url}/mcp`);
@@ -321,7 +321,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     }
   });
 
-  it('stream a chat with a call of a tool', async () => {
+  it('stream a chat with a tool call', async () => {
     const streams: string[] = [];
     for (const { url, token } of [servers.built, servers.local]) {
       scriptChat(
@@ -343,7 +343,7 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     expect(streams[0]).toBe(streams[1]);
   });
 
-  it('wrote no error', () => {
+  it('have logged no error', () => {
     expect(servers.platform.errors()).toBe('');
   });
 });

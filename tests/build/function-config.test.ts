@@ -7,9 +7,9 @@ import { useTemporaryFolder } from '../support/folders.ts';
 
 const folder = useTemporaryFolder();
 
-// A client that leaves a chat ends its turn. The platform tells only a function
-// that asks for it, and may stop such a function: tests/api/observatory.test.ts holds that this one is kept.
-it('asks the platform to tell the observatory, and no other function, of clients that leave', async () => {
+// A client that disconnects ends its chat turn. The platform reports that only to a function that asks for it, and may
+// stop such a function: tests/api/observatory.test.ts proves that this one is kept alive.
+it('asks the platform to report disconnected clients to the observatory and no other function', async () => {
   const bundle = { files: [], metafile: { inputs: {}, outputs: {} } };
   const page = join(folder, 'page');
   await mkdir(page);
@@ -32,7 +32,7 @@ it('asks the platform to tell the observatory, and no other function, of clients
   });
 });
 
-it('leaves out the compressed copies of the page, which the platform makes itself', async () => {
+it('leaves out the compressed copies of the page, because the platform compresses it', async () => {
   const assets = join(folder, 'page/assets');
   await mkdir(assets, { recursive: true });
   for (const name of ['a.js', 'a.js.br', 'a.js.gz']) await writeFile(join(assets, name), name);

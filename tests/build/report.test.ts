@@ -4,7 +4,7 @@ import { compareWeight, findBanned, type Weight, weigh } from '../../scripts/bui
 
 const nothing = new Uint8Array();
 
-/** A bundle that holds files of these sizes. */
+/** A bundle that contains files of these sizes. */
 const holding = (files: Record<string, number>, code = nothing): Bundle => ({
   files: [{ path: 'index.mjs', contents: code }],
   metafile: {
@@ -24,8 +24,8 @@ const holding = (files: Record<string, number>, code = nothing): Bundle => ({
 
 const reported: Weight = { bytes: 1_000, gzipBytes: 400, packages: { '.': 600, hono: 400 } };
 
-describe('a bundle beside the report', () => {
-  it('may weigh 5 % more than it says', () => {
+describe('comparing a bundle with the report', () => {
+  it('accepts a bundle that is 5 % larger', () => {
     expect(compareWeight('mcp', { ...reported, bytes: 1_050, gzipBytes: 420 }, reported)).toEqual(
       [],
     );
@@ -34,20 +34,20 @@ describe('a bundle beside the report', () => {
   it.each([
     ['bytes', 1_051],
     ['gzipBytes', 421],
-  ])('has grown when its %s are %d', (unit, value) => {
+  ])('reports a bundle whose %s have grown to %d', (unit, value) => {
     const complaints = compareWeight('mcp', { ...reported, [unit]: value }, reported);
     expect(complaints).toEqual([expect.stringContaining(`mcp has grown`)]);
     expect(complaints[0]).toContain(unit);
   });
 
-  it('is named when it holds a package that the report does not', () => {
+  it('reports a package that is not in the report', () => {
     const packages = { ...reported.packages, zod: 1 };
     expect(compareWeight('mcp', { ...reported, packages }, reported)).toEqual([
       'mcp has new packages: zod',
     ]);
   });
 
-  it('is named when the report does not have it', () => {
+  it('reports a bundle that is not in the report', () => {
     expect(compareWeight('mcp', reported, undefined)).toEqual(['mcp is not in the report']);
   });
 
@@ -57,7 +57,7 @@ describe('a bundle beside the report', () => {
     ['observatory', 700_000],
     ['mcp', 400_000],
   ] as const)(
-    'of %s is too heavy above %d bytes with gzip, whatever the report says',
+    'rejects a bundle of %s above %d gzipped bytes, whatever the report says',
     (name, most) => {
       const weight = { ...reported, gzipBytes: most };
       expect(compareWeight(name, weight, weight)).toEqual([]);
@@ -67,7 +67,7 @@ describe('a bundle beside the report', () => {
   );
 });
 
-it('weighs what each package has in the bundle, the largest first', () => {
+it('measures the size of each package in a bundle, largest first', () => {
   const files = {
     'lib/a.ts': 5,
     'node_modules/hono/dist/hono.js': 20,
@@ -87,7 +87,7 @@ it('weighs what each package has in the bundle, the largest first', () => {
   expect(gzipBytes).toBeLessThan(100);
 });
 
-describe('what must not be bundled', () => {
+describe('a package that must not be bundled', () => {
   const everywhere = ['@electric-sql/pglite/dist/index.js', 'esbuild/lib/main.js'];
   const models = ['ai/dist/index.js', '@ai-sdk/provider/dist/index.js'];
   const server = ['@modelcontextprotocol/sdk/dist/esm/types.js'];
@@ -104,7 +104,7 @@ describe('what must not be bundled', () => {
     }
   });
 
-  it('is not what the function is made of', () => {
+  it('is none of those that the function is made of', () => {
     const files = {
       'lib/ai/a.ts': 1,
       'node_modules/airline/a.js': 1,
@@ -115,7 +115,7 @@ describe('what must not be bundled', () => {
     expect(findBanned('mcp', holding({ [`node_modules/${server}`]: 1 }))).toEqual([]);
   });
 
-  it('is not there when nothing of it is left', () => {
+  it('is not reported if nothing of it is left', () => {
     expect(findBanned('backups', holding({ 'node_modules/ai/dist/index.js': 0 }))).toEqual([]);
   });
 });

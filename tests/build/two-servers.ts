@@ -13,26 +13,26 @@ import { startUpstashRest } from '../support/upstash-rest.ts';
 
 export const CRON_SECRET = 'a-secret-of-the-cron-of-tests-0123456789';
 
-/** A server with a database and a Redis of its own. */
+/** A server with its own database and Redis. */
 export interface Side {
   url: string;
   database: TestDatabase;
-  /** A token of ada's. */
+  /** A token of the user ada. */
   token: string;
 }
 
-/** The built functions and the server of `npm start`, each on the same data. */
+/** The built functions and the server of `npm start`, with the same data. */
 export interface TwoServers {
   built: Side;
   local: Side;
   gateway: Gateway;
   platform: BuiltPlatform;
-  /** Forgets whom either has counted, so that no limit of the rate gets in the way. */
+  /** Resets the rate limits of both, so that they do not interfere. */
   forgetClients(): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Starts both, the built functions from a folder of the Build Output API. */
+/** Starts both servers. The built functions come from a folder in the format of the Build Output API. */
 export async function startTwoServers(output: string): Promise<TwoServers> {
   const [gateway, archives, databases, redis] = await Promise.all([
     startGateway(),
@@ -72,7 +72,7 @@ export async function startTwoServers(output: string): Promise<TwoServers> {
   };
 }
 
-/** A database with the same rows each time, those of time included. */
+/** A database that always has the same rows, including timestamps. */
 async function createSeeded(): Promise<TestDatabase> {
   const database = await createPostgres();
   const { db } = database;

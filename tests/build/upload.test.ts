@@ -5,7 +5,7 @@ import { hasVercelCli } from '../support/build-output.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { deployToStandIn } from '../support/vercel-deploy.ts';
 
-// What `vercel deploy` sends to the platform of the folder that it is started in.
+// What `vercel deploy` uploads from the folder that it is started in.
 
 const project = resolve(import.meta.dirname, '../..');
 
@@ -25,7 +25,7 @@ async function put(path: string, text = 'INTERNAL_SECRET=a-secret-of-tests'): Pr
 }
 
 describe.skipIf(!hasVercelCli)('vercel deploy', () => {
-  it('sends what the build needs, and no secret, database or archive', async () => {
+  it('uploads what the build needs, and no secret, database or archive', async () => {
     const needed = [
       'api/a.ts',
       'drizzle/0.sql',

@@ -5,17 +5,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commandsOf, readingOrder } from '../support/documents.ts';
 import { useSharedFolder } from '../support/folders.ts';
 
-// Runs every command of the documents in a copy of the project, as a newcomer would: the README first, then
-// the pages in the order in which it lists them, each in a shell of its own.
+// Runs every command of the documents in a copy of the project, like a newcomer: the README first, then the pages in
+// the order in which it lists them, each in its own shell.
 
 const project = resolve(import.meta.dirname, '../..');
-/** The check run installs and tests; the others continue until they are stopped and are started below. */
+/** The check run covers this one. The next two run until they are stopped, and are started below. */
 const TESTS = 'npm ci && npm test';
 const START = 'npm ci && npm start';
 const DEMO = 'npm run demo';
 const ports = { PORT: '18780' };
 
-/** What the commands of a document print when they work. */
+/** Output that shows that the commands of a document work. */
 const proofs: Record<string, string[]> = {
   'README.md': [
     'Run 1 completed: 1 repository, 1 backed up',
@@ -76,7 +76,7 @@ afterAll(async () => {
   await server?.interrupt();
 });
 
-/** A command with the port of this test. */
+/** Replaces the port in a command with that of this test. */
 const here = (line: string) => line.replaceAll('8080', ports.PORT);
 
 function start(command: string, env: Record<string, string>, until: RegExp) {
@@ -98,7 +98,7 @@ function start(command: string, env: Record<string, string>, until: RegExp) {
   });
   return {
     ready,
-    /** Ctrl-C, which a terminal sends to npm and to what npm started alike. */
+    /** Ctrl-C, which a terminal sends to npm and its child processes. */
     async interrupt() {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGINT');
       await child;
@@ -133,7 +133,7 @@ describe('the commands of', () => {
   });
 });
 
-it('the README starts and tests the project as the check run does', async () => {
+it('the README starts and tests the project like the check run', async () => {
   const commands = commandsOf('README.md');
   expect(commands.slice(0, 2)).toEqual([START, TESTS]);
   const checkRun = await readFile(join(project, '.ci/run'), 'utf8');
@@ -142,8 +142,8 @@ it('the README starts and tests the project as the check run does', async () => 
 });
 
 it.each([
-  ['while it waits', /demo is running/],
-  ['in the middle of a run', /fetching/],
+  ['while it is waiting', /demo is running/],
+  ['during a run', /fetching/],
 ])('the demo leaves nothing behind when it is stopped %s', async (_when, until) => {
   expect(commandsOf('README.md')).toContain(DEMO);
   const scratch = await mkdtemp(join(folder, 'scratch-'));

@@ -6,7 +6,7 @@ import { anchorsOf, documents, pages, readDocument, readingOrder } from '../supp
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** What is wrong with a target, a path with or without a heading, from the root of the project; null if nothing is. */
+/** The fault of a link target (a path from the project's root, with or without a heading); null if it has none. */
 function findFault(target: string): string | null {
   const [path = '', anchor] = target.split('#');
   if (!existsSync(join(project, path))) return `${target}: there is no such file`;
@@ -38,7 +38,7 @@ describe('README.md', () => {
     expect(readingOrder().slice(1).sort()).toEqual([...pages].sort());
   });
 
-  it('shows on its first screen how to run and how to test the project', () => {
+  it('shows how to run and test the project on its first screen', () => {
     const screen = readDocument('README.md').split('\n').slice(0, 32);
     expect(screen).toContain('npm ci && npm start');
     expect(screen).toContain('npm ci && npm test');

@@ -70,7 +70,7 @@ const dashboard = dashboardFile.parse(
 );
 const panels = dashboard.panels.flatMap((panel) => (panel.type === 'row' ? [] : [panel]));
 
-/** What is asked, and the texts in which labels of the answer are named. */
+/** Every query, and the labels that texts use from its result. */
 const questions = [
   ...rules.map(({ alert, expr, annotations }) => ({
     where: alert,
@@ -93,7 +93,7 @@ const questions = [
 const database = useDatabase();
 let scraped: Series[];
 
-// Repositories in each state, runs, drills and an incident, so that whatever can have a series has one.
+// Repositories in each state, runs, drills and an incident, so that every possible series exists.
 beforeAll(async () => {
   const { db } = database;
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString();
@@ -116,7 +116,7 @@ beforeAll(async () => {
       VALUES ('acme/good', 'folder', '2020-01-01', 1, 1, 'proven', '{}')`,
   });
   const client = createClient({ db });
-  // The duration of a request is counted when it has been answered.
+  // The duration of a request is counted after its response.
   await client.get('/health');
   const { text } = await client.get('/metrics');
   scraped = text.split('\n').flatMap((line): Series[] => {
@@ -128,7 +128,7 @@ beforeAll(async () => {
 });
 
 describe('the dashboard and the alert rules', () => {
-  it('have different names and ids', () => {
+  it('have unique names and ids', () => {
     const ids = dashboard.panels.map(({ id }) => String(id));
     for (const names of [rules.map(({ alert }) => alert), ids]) {
       expect(new Set(names).size).toBe(names.length);
@@ -136,10 +136,10 @@ describe('the dashboard and the alert rules', () => {
     }
   });
 
-  it.each(questions)('ask for series that a scrape has: $where: $expr', ({ expr, named }) => {
+  it.each(questions)('query series that a scrape has: $where: $expr', ({ expr, named }) => {
     const { selectors, grouping } = parsePromql(expr);
     expect(selectors.length).toBeGreaterThan(0);
-    // Those that Prometheus adds.
+    // Labels that Prometheus adds.
     const labels = new Set(['instance', 'job']);
     for (const { metric, matches } of selectors) {
       const found = scraped.filter(matches);
@@ -150,7 +150,7 @@ describe('the dashboard and the alert rules', () => {
       expect(labels).toContain(name);
   });
 
-  it('name metrics of the backups that their description lists', () => {
+  it('are documented together with every backup metric', () => {
     const document = readDocument('docs/monitoring/README.md');
     const listed = [...document.matchAll(/`(backup_[a-z_]+)…?`/g)].map(([, name = '']) => name);
     for (const { metric } of scraped.filter(({ metric }) => metric.startsWith('backup_'))) {
@@ -161,7 +161,7 @@ describe('the dashboard and the alert rules', () => {
   });
 
   it.each(['sum by (rule) (backup_incidents', 'backup_incidents{rule=}', 'rate(backup_x[5q])'])(
-    'would not pass with %s',
+    'are checked by a parser that rejects %s',
     (expr) => {
       expect(() => parsePromql(expr)).toThrow(expr);
     },

@@ -8,7 +8,7 @@ import { hasRedisServer } from '../support/redis-server.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { startWorkerd, type Workerd } from '../support/workerd.ts';
 
-// The chat in workerd: its stream, a person's consent by way of Redis, and a client that leaves.
+// The chat in workerd: its stream, confirmations through Redis, and clients that disconnect.
 
 let mail: ScriptedServer;
 let workerd: Workerd;
@@ -55,7 +55,7 @@ const call = {
 };
 
 describe.skipIf(!hasRedisServer)('the chat in workerd', () => {
-  it('streams an answer as it is said', async () => {
+  it('streams an answer while the model is still writing it', async () => {
     const { promise: more, resolve: sayMore } = Promise.withResolvers<void>();
     scriptChat(workerd.gateway, { text: ['All ', 'is well.'], gate: more });
     const reader = await askStream(client, { question: 'How are the backups?' });
@@ -74,7 +74,7 @@ describe.skipIf(!hasRedisServer)('the chat in workerd', () => {
   it.each([
     [true, 'approved', 1],
     [false, 'rejected', 0],
-  ])('asks a person before it mails: approve %j is %s', async (approve, status, mails) => {
+  ])('asks for approval before it mails: approve %j is %s', async (approve, status, mails) => {
     scriptChat(workerd.gateway, { calls: [call] }, { text: ['As you say.'] });
     const reader = await askStream(client, { question: 'Mail the week.' });
     const { confirm_id } = await reader.until('confirm_required');
@@ -89,8 +89,8 @@ describe.skipIf(!hasRedisServer)('the chat in workerd', () => {
     expect(again.status).toBe(409);
   });
 
-  // The runtime tells that a client is gone when it is written to.
-  it('stores what was said as failed when the client leaves', async () => {
+  // The runtime notices that a client is gone only when it writes to it.
+  it('stores a partial answer as failed when the client disconnects', async () => {
     const said: ServerResponse[] = [];
     workerd.gateway.routes.set('/chat/completions', (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });

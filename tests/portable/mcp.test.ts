@@ -5,7 +5,7 @@ import { insertRun } from '../support/records.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
 import { startWorkerd, type Workerd } from '../support/workerd.ts';
 
-// The MCP server in workerd, asked by the SDK's own client.
+// The MCP server in workerd, used by the SDK's client.
 
 let workerd: Workerd;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => workerd?.close());
 
 describe.skipIf(!hasRedisServer)('the MCP server in workerd', () => {
-  it('introduces itself, lists its tools and answers a call', async () => {
+  it('reports its version, lists its tools and answers a call', async () => {
     const client = await connectHttp(`${workerd.url}/mcp`);
     expect(client.getServerVersion()).toMatchObject({ name: expect.any(String) });
     const { tools } = await client.listTools();
@@ -30,16 +30,19 @@ describe.skipIf(!hasRedisServer)('the MCP server in workerd', () => {
     ['verify_archive_integrity', { repo_name: 'acme/widgets' }],
     ['inspect_archive_contents', { repo_name: 'acme/widgets' }],
     ['extract_backup_file', { repo_name: 'acme/widgets', file_path: 'a.txt' }],
-  ])('%s says that there are no archives here, and where there are', async (name, args) => {
-    const client = await connectHttp(`${workerd.url}/mcp`);
-    const called = await client.callTool({ name, arguments: args });
-    const text =
-      'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it';
-    expect(called).toEqual({ content: [{ type: 'text', text }], isError: true });
-    await client.close();
-  });
+  ])(
+    'reports for %s that there are no archives here, and where to find them',
+    async (name, args) => {
+      const client = await connectHttp(`${workerd.url}/mcp`);
+      const called = await client.callTool({ name, arguments: args });
+      const text =
+        'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it';
+      expect(called).toEqual({ content: [{ type: 'text', text }], isError: true });
+      await client.close();
+    },
+  );
 
-  it('tells its health without a disk', async () => {
+  it('reports its health without a disk', async () => {
     const client = await connectHttp(`${workerd.url}/mcp`);
     const called = await client.callTool({ name: 'get_system_health', arguments: {} });
     expect(called.structuredContent).toMatchObject({
@@ -50,7 +53,7 @@ describe.skipIf(!hasRedisServer)('the MCP server in workerd', () => {
     await client.close();
   });
 
-  it('says which transport to use instead of the older one', async () => {
+  it('says which transport replaces the older one', async () => {
     const opened = await fetch(`${workerd.url}/sse`, { headers: withToken });
     expect([opened.status, await opened.json()]).toEqual([
       503,

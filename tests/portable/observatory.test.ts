@@ -49,13 +49,13 @@ async function send(method: string, path: string, json?: unknown) {
 }
 
 describe.skipIf(!hasRedisServer)('the observatory in workerd', () => {
-  it.each([ADA, GRACE])('logs $username in and knows the token', async (user) => {
+  it.each([ADA, GRACE])('logs in $username and accepts the token', async (user) => {
     const Authorization = `Bearer ${await tokenOf(user)}`;
     const me = await fetch(`${workerd.url}/auth/me`, { headers: { Authorization } });
     expect(await me.json()).toMatchObject({ data: { username: user.username } });
   });
 
-  it('refuses a wrong password, and counts it in Redis', async () => {
+  it('rejects a wrong password, and counts it in Redis', async () => {
     const headers = { 'CF-Connecting-IP': '203.0.113.9' };
     const response = await login({ ...GRACE, password: 'a wrong password' }, headers);
     expect(response.status).toBe(401);
@@ -70,7 +70,7 @@ describe.skipIf(!hasRedisServer)('the observatory in workerd', () => {
     ]);
   });
 
-  it('stores a channel of alerts, and sends through it', async () => {
+  it('stores an alert channel, and sends through it', async () => {
     const service = await startScriptedServer(() => ({ status: 200 }));
     try {
       const { webhook: address } = addressesAt(service);
@@ -87,7 +87,7 @@ describe.skipIf(!hasRedisServer)('the observatory in workerd', () => {
     }
   });
 
-  it('searches by words, then by likeness too once a generation is made', async () => {
+  it('searches by words, and by similarity once a generation is active', async () => {
     const { db } = workerd.database;
     await insertLog(db, { level: 'error', message: 'clone of acme/widgets timed out' });
     await insertLog(db, { level: 'info', message: 'an archive was written' });
@@ -106,7 +106,7 @@ describe.skipIf(!hasRedisServer)('the observatory in workerd', () => {
     expect(misspelt.data).toMatchObject({ model_id: 'local/hashing-384', results: [{ id: 1 }] });
   });
 
-  it('a client that leaves takes no other along that waits for the same', async () => {
+  it('still answers a client when another one waiting for the same list disconnects', async () => {
     const { gateway } = workerd;
     const { promise: asked, resolve: tellAsked } = Promise.withResolvers<void>();
     const { promise: answering, resolve: answer } = Promise.withResolvers<void>();
@@ -119,7 +119,7 @@ describe.skipIf(!hasRedisServer)('the observatory in workerd', () => {
     const client = sendAndLeave(url, { headers });
     await asked;
     client.leave();
-    // Answered after the runtime has seen what came before.
+    // By the time this is answered, the runtime has processed the disconnect.
     await fetch(`${workerd.url}/health`);
     const before = workerd.redis.requests;
     const waiting = fetch(url, { headers });

@@ -19,7 +19,7 @@ const ask = (path: string, headers: Record<string, string> = withSecret) =>
   fetch(`${workerd.url}${path}`, { headers });
 
 describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
-  it('lists runs, one page of many', async () => {
+  it('lists one page of runs', async () => {
     const { db } = workerd.database;
     for (const total_repos of [1, 2, 3]) await insertRun(db, { status: 'completed', total_repos });
     const response = await ask('/api/backups?limit=2');
@@ -33,7 +33,7 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
     expect(workerd.asked).toContain('api.eu-central-1.aws.neon.tech');
   });
 
-  it('refuses a request without the secret, with a request id', async () => {
+  it('rejects a request with a wrong secret, and gives its request id', async () => {
     const response = await ask('/api/backups', { Authorization: 'Bearer wrong' });
     expect(response.status).toBe(401);
     expect(await response.json()).toMatchObject({
@@ -41,7 +41,7 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
     });
   });
 
-  it('counts a client by the address that the platform tells, whatever it claims to be', async () => {
+  it('counts a client by the address from the platform, whatever the client claims', async () => {
     const limitOf = async (headers: Record<string, string>) => {
       const response = await ask('/api/backups', headers);
       return response.headers.get('ratelimit-remaining');
@@ -53,7 +53,7 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
     expect(keys).toHaveLength(1);
   });
 
-  it('does what comes behind an answer: the use of the database is noted for the sweep', async () => {
+  it('finishes work after the response: it records for the sweep that the database was used', async () => {
     await ask('/api/dashboard/stats');
     await waitFor(() => workerd.redis.send(['GET', 'backup:database-used-at']), 'the note');
     const { db } = workerd.database;
@@ -65,7 +65,7 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
     expect(await response.json()).toEqual({ swept: 1, run_ids: [id] });
   });
 
-  it('answers 503 while the database does not', async () => {
+  it('responds with 503 while the database is down', async () => {
     workerd.neon.failWith({ status: 500, body: 'gone' });
     const response = await ask('/api/backups');
     workerd.neon.failWith(null);
@@ -77,13 +77,13 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
     );
   });
 
-  it('serves many requests of one isolate at once', async () => {
+  it('serves many concurrent requests in one isolate', async () => {
     await insertLog(workerd.database.db, { message: 'one line' });
     const answers = await Promise.all(Array.from({ length: 40 }, () => ask('/api/logs')));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  it('takes changes: a request for a run, withdrawn at once', async () => {
+  it('accepts changes: a run request, and its withdrawal', async () => {
     const headers = { ...withSecret, 'Content-Type': 'application/json' };
     const address = `${workerd.url}/api/run-requests`;
     const asked = await fetch(address, { method: 'POST', headers, body: '{"reason":"a test"}' });
@@ -94,7 +94,7 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
   });
 
   it.each(['', '/files', '/file?path=a', '/bundle'])(
-    'says that there are no archives here: …/archive%s',
+    'reports that there are no archives here: …/archive%s',
     async (rest) => {
       const response = await ask(`/api/repos/acme/widgets/archive${rest}`);
       expect([response.status, await response.json()]).toMatchObject([
@@ -104,7 +104,7 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
     },
   );
 
-  it('has metrics of its requests, and none of a process', async () => {
+  it('has metrics of its requests, but none of a process', async () => {
     const text = await (await ask('/metrics')).text();
     expect(text).toMatch(/^http_requests_total\{.*route="\/api\/backups".*\} \d+$/m);
     expect(text).not.toMatch(/^(process|nodejs)_/m);
@@ -144,19 +144,19 @@ describe.skipIf(!hasRedisServer)('the live feed in workerd', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(60);
   });
 
-  it('says so to the handshake of a WebSocket, and 426 to any other request', async () => {
+  it('responds in the same way to a WebSocket handshake, and with 426 to any other request', async () => {
     const { status, body } = await requestRaw('/ws/live', handshake);
     expect([status, body]).toEqual([503, unavailable]);
     expect((await ask('/ws/live')).status).toBe(426);
   });
 
-  it('wants the secret all the same', async () => {
+  it('still requires the secret', async () => {
     expect((await ask('/api/logs/stream', {})).status).toBe(401);
   });
 });
 
 it.skipIf(!hasRedisServer)(
-  'a database that takes connections is refused by name, not by hanging',
+  'a database other than Neon is rejected with an explanation instead of hanging',
   async () => {
     const DATABASE_URL = 'postgres://user:the-password@127.0.0.1:9/backups';
     const other = await startWorkerd({ DATABASE_URL });
@@ -172,7 +172,7 @@ it.skipIf(!hasRedisServer)(
   },
 );
 
-/** One request whose headers `fetch` would not send. */
+/** Sends a request with headers that `fetch` would not send. */
 async function requestRaw(path: string, headers: Record<string, string>) {
   return new Promise<{ status: number | undefined; body: unknown }>((resolve, reject) => {
     const asking = request(`${workerd.url}${path}`, { headers }, (response) => {

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { beforeAll, expect, it } from 'vitest';
 import { useSharedFolder } from '../support/folders.ts';
 
-// The package that brings Postgres into the tests ends a process with exit code 0, whatever happened.
+// The package that provides Postgres for the tests would otherwise end the process with exit code 0, whatever happened.
 
 const project = resolve(import.meta.dirname, '../..');
 const folder = useSharedFolder();

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-// The check of the imports' direction finds what it is there to find, types included.
+// The check of the direction of imports finds violations, including those of types.
 
 const project = resolve(import.meta.dirname, '../..');
 let folder: string;
@@ -33,7 +33,7 @@ async function check(name: string, files: Record<string, string>) {
 const type = 'export type A = number;\n';
 
 describe('npm run check:imports', () => {
-  it('accepts an import that goes down', async () => {
+  it('accepts a downward import', async () => {
     const { exitCode, stdout } = await check('down', {
       'lib/records/b.ts': "import type { A } from '../http/a.ts';\nexport type B = A;\n",
       'lib/http/a.ts': type,
@@ -42,9 +42,9 @@ describe('npm run check:imports', () => {
   });
 
   it.each([
-    ['up', 'lib/http/b.ts', 'lib/records/a.ts', '../records/a.ts'],
-    ['to a neighbour surface', 'lib/backups/b.ts', 'lib/worker/a.ts', '../worker/a.ts'],
-  ])('refuses an import %s', async (name, from, to, specifier) => {
+    ['of a higher layer', 'lib/http/b.ts', 'lib/records/a.ts', '../records/a.ts'],
+    ['of a neighbouring surface', 'lib/backups/b.ts', 'lib/worker/a.ts', '../worker/a.ts'],
+  ])('rejects an import %s', async (name, from, to, specifier) => {
     const { exitCode, stdout } = await check(name, {
       [from]: `import type { A } from '${specifier}';\nexport type B = A;\n`,
       [to]: type,
@@ -53,7 +53,7 @@ describe('npm run check:imports', () => {
     expect(stdout).toContain(`${from} → ${to}`);
   });
 
-  it('refuses a circle', async () => {
+  it('rejects a cycle', async () => {
     const { exitCode, stdout } = await check('circle', {
       'lib/http/a.ts': "import type { B } from './b.ts';\nexport type A = B | 1;\n",
       'lib/http/b.ts': "import type { A } from './a.ts';\nexport type B = A | 2;\n",

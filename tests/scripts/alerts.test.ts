@@ -24,7 +24,7 @@ afterEach(() => server.close());
 const alerts = (args: string[], env: Record<string, string>) =>
   runScript('alerts', { args, cwd: folder, env });
 
-/** Two channels of ALERT_CHANNELS, of which an Apprise API with nothing under its key is one, and one of the page. */
+/** Two channels in ALERT_CHANNELS, one of them an Apprise API with nothing under its key, and one added on the page. */
 async function setUp(): Promise<Record<string, string>> {
   const { slack, apprise, gotify = '' } = addressesAt(server);
   const env = {
@@ -51,7 +51,7 @@ describe('npm run alerts', () => {
     for (const secret of SECRETS) expect(stdout).not.toContain(secret);
   });
 
-  it('tries each, a line for each, and fails if one does', async () => {
+  it('tests all channels, prints a line for each, and fails if one fails', async () => {
     const PUBLIC_URL = 'https://backups.example.com';
     const { code, stdout } = await alerts(['test'], { ...(await setUp()), PUBLIC_URL });
     expect(code).toBe(1);
@@ -64,7 +64,7 @@ describe('npm run alerts', () => {
     for (const { body } of server.received) expect(body).toContain(`${PUBLIC_URL}/app/incidents`);
   });
 
-  it('tries the one that is named', async () => {
+  it('tests only the named channel', async () => {
     const env = await setUp();
     const { code, stdout } = await alerts(['test', 'at night'], env);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'at night: sent\n' });
@@ -74,7 +74,7 @@ describe('npm run alerts', () => {
     expect(unknown.stderr).toContain('there is no such channel');
   });
 
-  it('tries those of ALERT_CHANNELS while the database is away, and fails', async () => {
+  it('tests the channels in ALERT_CHANNELS while the database is unreachable, and fails', async () => {
     const DATABASE_URL = 'postgres://nobody:secret-of-nobody@127.0.0.1:1/none';
     const { code, stdout, stderr } = await alerts(['test', 'slack-1'], {
       ...(await setUp()),
@@ -85,7 +85,7 @@ describe('npm run alerts', () => {
     expect(stderr).not.toContain('secret-of-nobody');
   });
 
-  it('needs no database, and makes none', async () => {
+  it('needs no database, and creates none', async () => {
     const { slack = '' } = addressesAt(server);
     const { code, stdout } = await alerts(['test'], { ALERT_CHANNELS: slack });
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'slack-1: sent\n' });
@@ -95,7 +95,7 @@ describe('npm run alerts', () => {
     expect(none.stderr).toContain('no channels yet: set ALERT_CHANNELS');
   });
 
-  it('refuses an address that is not valid by its place', async () => {
+  it('rejects an invalid address, giving its position', async () => {
     const { code, stderr } = await alerts(['test'], { ALERT_CHANNELS: 'slack://hunter2-hunter2' });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^ALERT_CHANNELS must be a list of channels, and entry 1 \(slack\)/);

@@ -30,7 +30,7 @@ describe('the error of a command', () => {
     });
   });
 
-  it('says its cause once', async () => {
+  it('contains its cause once', async () => {
     const args = ['restore', '--from', `file://${folder.path}/nowhere`, '--list'];
     const { code, stderr } = await runScript('worker', { args, cwd: folder.path });
     expect({ code, stderr }).toEqual({
@@ -40,7 +40,7 @@ describe('the error of a command', () => {
   });
 });
 
-it('reports a wrong option of the build, with the valid ones', async () => {
+it('npm run build rejects an unknown option, and shows the valid ones', async () => {
   const { code, stderr } = await runScript('build', { args: ['--frob'], cwd: process.cwd() });
   expect({ code, stderr }).toEqual({
     code: 2,

@@ -11,7 +11,7 @@ import { startIn } from '../support/local-start.ts';
 const database = useDatabase();
 const folder = useTemporaryFolder();
 
-it('npm start tells that its database is away, and remembers it in DATA_DIR', async () => {
+it('npm start alerts when its database is unreachable, and remembers it in DATA_DIR', async () => {
   const url = new URL(database.url);
   const proxy = await startFaultProxy(url.hostname, Number(url.port));
   url.host = proxy.host;
@@ -25,7 +25,7 @@ it('npm start tells that its database is away, and remembers it in DATA_DIR', as
     const sweep = () => fetch(`${server.url}/api/cron/sweep-stale-runs`, { headers: withSecret });
     const remembered = join(folder, '.data', 'alerts', 'database-away.json');
     await proxy.break('refuses');
-    // Not to depend on the minute of the hour: a database in use is always swept.
+    // A database in use is always swept, so the test does not depend on the minute of the hour.
     await fetch(`${server.url}/api/repos`, { headers: withSecret });
     expect((await sweep()).status).toBe(503);
     expect(receiver.titles()).toEqual([]);

@@ -42,7 +42,7 @@ const lastLine = (report: Parameters<typeof describeReport>[0]) =>
 const open = (rule: string, hoursAgo: number, row: Record<string, string | null> = {}) =>
   insert(database.db, 'incidents', { rule, opened_at: ago(clock, hoursAgo * HOUR_MS), ...row });
 
-it('passes before the first run', async () => {
+it('the doctor passes before the first run', async () => {
   const { report, of } = await examine();
   expect(report.ok).toBe(true);
   expect(of('incidents')).toMatchObject({ status: 'ok', detail: 'none open' });
@@ -87,7 +87,7 @@ describe('open incidents', () => {
     expect(stdout.trimEnd()).toMatch(/\n {2}To fix: incidents \(1 open, 1 critical\)\.$/);
   });
 
-  it('are listed with the critical ones first, and five at most', async () => {
+  it('are listed with the critical ones first, at most five', async () => {
     await open('destination_unreachable', 30, { subject: 'first' });
     await open('destination_unreachable', 20, {
       subject: 'second',
@@ -131,7 +131,7 @@ describe('open incidents', () => {
 });
 
 describe('the last run', () => {
-  it('is told with its end and when the next one is due', async () => {
+  it('is shown with its end and when the next one is due', async () => {
     await run(2, { completed_at: ago(clock, HOUR_MS), failed: 2 });
     const { of } = await examine({ BACKUP_EVERY: '24h' });
     expect(of('last_run')).toMatchObject({
@@ -142,7 +142,7 @@ describe('the last run', () => {
     });
   });
 
-  it('is the one before those that were stopped, and before the one under way', async () => {
+  it('is the last one that was not stopped, shown with the one under way', async () => {
     await run(3);
     await run(2, { status: 'failed', error_message: 'interrupted by SIGINT' });
     await run(1, { status: 'running', heartbeat_at: ago(clock, 0) });
@@ -154,7 +154,7 @@ describe('the last run', () => {
     });
   });
 
-  it('fails the examination if none followed in time, also where nobody evaluates the rules', async () => {
+  it('fails the examination if no run followed in time, even if nothing evaluates the rules', async () => {
     await run(30);
     const { report, of } = await examine({ BACKUP_EVERY: '24h' });
     expect(of('incidents').status).toBe('ok');
@@ -186,7 +186,7 @@ describe('the login of the git host', () => {
     });
   });
 
-  it('is a warning if it ends soon', async () => {
+  it('is a warning if it expires soon', async () => {
     await seen(ago(clock, -3 * DAY_MS), null);
     expect((await examine()).of('git_host_logins')).toMatchObject({
       status: 'warning',
@@ -195,7 +195,7 @@ describe('the login of the git host', () => {
   });
 });
 
-it('names the channel whose last message did not arrive, until one does', async () => {
+it('the doctor names a channel whose last message did not arrive, until one does', async () => {
   const receiver = await startAlertReceiver();
   const channels = [receiver.address('phone')];
   const examineChannels = async () =>
@@ -225,7 +225,7 @@ describe('DATA_DIR/spool', () => {
     await spool.close();
   };
 
-  it('is counted with what delivers it, also while the database is away', async () => {
+  it('is reported with the command that delivers it, even while the database is unreachable', async () => {
     await spoolRun();
     await spoolRun();
     await spoolDrill(folder.path, someDrill(), null);
@@ -240,7 +240,7 @@ describe('DATA_DIR/spool', () => {
     }
   });
 
-  it('that has only drills is delivered by a drill too', async () => {
+  it('can be delivered by a drill if it contains only drills', async () => {
     await spoolDrill(folder.path, someDrill(), null);
     const { next } = (await examine()).of('spool');
     expect(next).toMatch(/^`npm run worker -- drill`/);

@@ -80,7 +80,7 @@ describe('a deployment with everything required', () => {
   });
 });
 
-it('reports that gateway keys were stored with another encryption key', async () => {
+it('the doctor reports gateway keys that were stored with another encryption key', async () => {
   const { CREDENTIALS_ENCRYPTION_KEY: before } = deploymentSecrets;
   const sealed = createSealing(before, 'gateway key').seal('sk-or-v1-key-of-ada', 'ada');
   await storeGatewayConnection(database.db, 'ada', { encryptedKey: sealed, keyHint: '…ada' });
@@ -97,7 +97,7 @@ it('reports that gateway keys were stored with another encryption key', async ()
   expect(features('limited')).toContain("observatory: users' own gateway keys");
 });
 
-it('reports channels of alerts that cannot be used', async () => {
+it('the doctor reports alert channels that cannot be used', async () => {
   const channel = { ALERT_CHANNELS: 'phone=ntfy://a-topic-of-tests' };
   expect((await examineDeployment()).of('alert_channels').status).toBe('off');
   expect((await examineDeployment(channel)).of('alert_channels')).toMatchObject({
@@ -122,7 +122,7 @@ it('reports channels of alerts that cannot be used', async () => {
   expect(JSON.stringify(invalid.report)).not.toContain('hunter2');
 });
 
-it('says of this machine what stores and the dead man’s switch are set to, and no secret', async () => {
+it('the doctor shows the stores and the heartbeat of this machine, and no secret', async () => {
   const local = (environment: Environment) => examineWith(environment, { isHosted: false });
   const unset = await local({});
   expect(unset.of('stores')).toMatchObject({
@@ -169,7 +169,7 @@ describe('a deployment that lacks something', () => {
   it.each([
     ['CRON_SECRET', 'service API: sweep of stale runs'],
     ['CREDENTIALS_ENCRYPTION_KEY', "observatory: users' own gateway keys"],
-  ])('is warned without %s', async (variable, feature) => {
+  ])('gets a warning without %s', async (variable, feature) => {
     const { report, of, features } = await examineDeployment({ [variable]: undefined });
     expect(report.ok).toBe(true);
     expect(of(variable)).toMatchObject({ status: 'warning', effect: 'prevents' });
@@ -232,7 +232,7 @@ describe('a deployment that lacks something', () => {
     ['WS_ALLOWED_ORIGINS', 'here', 'variables', ['live feed']],
     ['GATEWAY_BASE_URL', 'here', 'variables', ['observatory', 'MCP server']],
     ['UPSTASH_REDIS_REST_TOKEN', 'token-of-tests', 'redis', everySurface],
-  ])('reports which functions refuse %s=%s', async (name, value, check, surfaces) => {
+  ])('lists the functions that reject %s=%s', async (name, value, check, surfaces) => {
     const { report, of } = await examineDeployment({ [name]: value });
     expect(of(check).status).toBe('failed');
     const because = report.features.filter((feature) => feature.because === check);
@@ -243,7 +243,7 @@ describe('a deployment that lacks something', () => {
     }
   });
 
-  it('fails with a database that a move was interrupted into', async () => {
+  it('fails with a database that has an unfinished move', async () => {
     await beginProgress(database.db);
     const { report, of, features } = await examineDeployment();
     await endProgress(database.db);
@@ -253,15 +253,15 @@ describe('a deployment that lacks something', () => {
     expect((await examineDeployment()).report.ok).toBe(true);
   });
 
-  it('is warned of chat turns that exceed the time limit of functions', async () => {
+  it('gets a warning about chat turns that exceed the time limit of functions', async () => {
     const { of } = await examineDeployment({ AGENT_REQUEST_DEADLINE_SECONDS: '300' });
     expect(of('limits')).toMatchObject({ status: 'warning', next: 'set less than 300' });
     expect((await examineDeployment()).of('limits').status).toBe('ok');
   });
 
-  it('is warned of a connection that is not encrypted', async () => {
+  it('gets a warning about a connection that is not encrypted', async () => {
     const ofThisMachine = { isHosted: false };
-    // Another name of the same server, which the doctor takes for a host on the network.
+    // A different name for the same server, which the doctor takes for a host on the network.
     const DATABASE_URL = database.url.replace('127.0.0.1', '0.0.0.0');
     const { of } = await examineWith({ DATABASE_URL, PORT: '0' }, ofThisMachine);
     expect(of('database')).toMatchObject({
@@ -276,7 +276,7 @@ describe('a deployment that lacks something', () => {
 });
 
 describe('Redis', () => {
-  it.skipIf(!hasRedisServer)('is tested by a write that leaves nothing behind', async () => {
+  it.skipIf(!hasRedisServer)('is tested with a write', async () => {
     const redis = await startUpstashRest();
     const local = { isHosted: false };
     const examined = await examineWith(

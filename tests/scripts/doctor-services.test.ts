@@ -4,7 +4,7 @@ import { examineWith } from '../support/doctor.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type ScriptedAnswer, startScriptedServer } from '../support/scripted-server.ts';
 
-/** Nothing on this machine is searched for but what a test names. */
+/** Keeps the doctor from looking for anything on this machine that a test does not name. */
 const nothingElse = {
   INTERNAL_SECRET: 'i'.repeat(40),
   PORT: '0',
@@ -56,16 +56,16 @@ describe('the model gateway', () => {
   });
 
   it.each([
-    ['at /key', [first], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '1'],
-    ['at /key', [second], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '2'],
+    ['one key', [first], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '1'],
+    ['the other key', [second], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '2'],
     [
-      'everywhere',
+      'all keys',
       [first, second],
       'failed',
       '2 of 2 keys of GATEWAY_API_KEYS were rejected',
       '1, 2',
     ],
-  ])('rejects keys %s', async (_where, keys, status, detail, numbers) => {
+  ])('is reported to reject %s', async (_where, keys, status, detail, numbers) => {
     for (const key of keys) gateway.refusedKeys.set(key, 401);
     const { ok, text, check } = await ask();
     expect(check).toMatchObject({ status, detail });
@@ -77,7 +77,7 @@ describe('the model gateway', () => {
   it.each([
     ['is not set', '', /no default model/],
     ['is not listed', 'acme/gone', /GATEWAY_MODEL is not one of them$/],
-  ])('is told apart when the default model %s', async (_what, GATEWAY_MODEL, detail) => {
+  ])('gets a warning if the default model %s', async (_what, GATEWAY_MODEL, detail) => {
     const { check } = await ask({ GATEWAY_MODEL });
     expect(check).toMatchObject({ status: 'warning', effect: 'limits' });
     expect(check.detail).toMatch(detail);
@@ -86,7 +86,7 @@ describe('the model gateway', () => {
   it.each([
     ['cuts the connection', { instead: 'reset' as const }],
     ['fails', { status: 503 }],
-  ])('fails the configuration when it %s', async (_what, answer) => {
+  ])('fails the examination if it %s', async (_what, answer) => {
     gateway.always = answer;
     const { ok, check } = await ask();
     expect(ok).toBe(false);
@@ -139,7 +139,7 @@ describe('the mail service', () => {
   it.each([
     ['another domain', domains('example.org', 'verified')],
     ['a domain that is not verified', domains('example.com', 'pending')],
-  ])('is told apart with %s', async (_what, answer) => {
+  ])('gets a warning if it has only %s', async (_what, answer) => {
     expect((await ask(answer)).check).toMatchObject({
       status: 'warning',
       detail: 'key accepted, but example.com is not one of its verified domains',
@@ -154,7 +154,7 @@ describe('the mail service', () => {
     ],
     [503, 'down', /answered 503$/],
     [200, '<html>', /answered 200$/],
-  ])('fails the configuration when it answers %i %j', async (status, body, detail) => {
+  ])('fails the examination if it responds with %i %j', async (status, body, detail) => {
     const { ok, check } = await ask({ status, body });
     expect(ok).toBe(false);
     expect(check.status).toBe('failed');
@@ -168,7 +168,7 @@ describe('the mail service', () => {
   });
 });
 
-it('gives up on services that do not answer, each with its own time limit', async () => {
+it('the doctor gives up on services that do not respond, each with its own time limit', async () => {
   const gateway = await startGateway();
   gateway.always = { instead: 'hang' };
   const mail = await startScriptedServer(() => () => undefined);

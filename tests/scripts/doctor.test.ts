@@ -37,15 +37,15 @@ describe('npm run doctor', () => {
     expect(await readdir(folder.path)).toEqual([]);
   });
 
-  it('shows no escape sequence where stdout is not a terminal', async () => {
+  it('prints no escape sequences if stdout is not a terminal', async () => {
     const { stdout } = await runDoctor([]);
     expect(stripVTControlCharacters(stdout)).toBe(stdout);
   });
 
   it.each([
-    ['in colour on a terminal', {}, true],
-    ['without colour where NO_COLOR says so', { NO_COLOR: '1' }, false],
-  ])('is formatted %s', async (_how, env, hasColor) => {
+    ['with colour on a terminal', {}, true],
+    ['without colour if NO_COLOR is set', { NO_COLOR: '1' }, false],
+  ])('prints its report %s', async (_how, env, hasColor) => {
     const { output } = await startOnTerminal('doctor', {
       args: [],
       cwd: folder.path,
@@ -65,7 +65,7 @@ describe('npm run doctor', () => {
     expect(stdout).toContain('To fix: variables');
   });
 
-  it('ends with 1 next to a .env without the secret, as npm start would', async () => {
+  it('ends with 1 next to a .env without the secret, like npm start', async () => {
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     const { code, stdout } = await runDoctor([]);
     expect(code).toBe(1);
@@ -73,7 +73,7 @@ describe('npm run doctor', () => {
     expect(stdout).toMatch(/MCP server: tools over the network \(see INTERNAL_SECRET\)/);
   });
 
-  it('prints JSON of a stable shape, and no secret', async () => {
+  it('prints JSON with a stable shape, and no secret', async () => {
     const secrets = {
       ...deploymentSecrets,
       DATABASE_URL: 'postgres://u:pass-word-7@127.0.0.1:1/x',
@@ -95,7 +95,7 @@ describe('npm run doctor', () => {
     }
   });
 
-  it('prints its own words even if one of them is a password', async () => {
+  it('does not redact its own words, even if one of them is a password', async () => {
     const { stdout } = await runDoctor(['--json'], { AUTH_PASSWORD: 'vector search' });
     const found = reportShape.parse(JSON.parse(stdout));
     expect(found.features.map(({ feature }) => feature)).toContain('vector search');
@@ -115,7 +115,7 @@ describe('npm run doctor', () => {
     });
   });
 
-  it('fails for a damaged embedded database, and says where to read on', async () => {
+  it('fails for a damaged embedded database, and names the document to read', async () => {
     await mkdir(join(folder.path, '.data/postgres/base'), { recursive: true });
     const { code, stdout } = await runDoctor([]);
     expect(code).toBe(1);
@@ -123,7 +123,7 @@ describe('npm run doctor', () => {
     expect(stdout).toContain('see docs/operate.md#recover-a-damaged-database');
   });
 
-  it('uses only the variables of a file, as for a deployment', async () => {
+  it('uses only the variables in a file, as for a deployment', async () => {
     await writeFile(
       join(folder.path, 'deploy.env'),
       `INTERNAL_SECRET="${deploymentSecrets.INTERNAL_SECRET}"\nJWT_SECRET=\n`,
@@ -156,7 +156,7 @@ describe('npm run doctor', () => {
   });
 });
 
-describe('next to a server', () => {
+describe('the doctor next to a server', () => {
   let home: Awaited<ReturnType<typeof emptyFolder>>;
   let server: RunningScript & { url: string };
   beforeAll(async () => {
@@ -177,7 +177,7 @@ describe('next to a server', () => {
   const find = (stdout: string, name: string) =>
     reportShape.parse(JSON.parse(stdout)).checks.find((check) => check.name === name);
 
-  it('passes with a running server', async () => {
+  it('passes while the server runs', async () => {
     const { code, stdout } = await doctor();
     expect(code, stdout).toBe(0);
     expect(find(stdout, 'server')).toMatchObject({
@@ -191,7 +191,7 @@ describe('next to a server', () => {
     });
   });
 
-  it('reports that it runs with another secret', async () => {
+  it('reports that the server runs with a different secret', async () => {
     const { code, stdout } = await doctor({ INTERNAL_SECRET: 'x'.repeat(40) });
     expect(code).toBe(1);
     expect(find(stdout, 'server')).toMatchObject({
@@ -201,7 +201,7 @@ describe('next to a server', () => {
   });
 });
 
-describe('on this machine', () => {
+describe('the doctor on this machine', () => {
   const database = useDatabase();
   const examineHere = (environment: Record<string, string>) =>
     examineWith({ PORT: '0', DATABASE_URL: database.url, ...environment }, { isHosted: false });
@@ -222,7 +222,7 @@ describe('on this machine', () => {
     expect(JSON.stringify(other.received)).not.toContain('iiii');
   });
 
-  it('tells a socket of the embedded database that something else has', async () => {
+  it("detects another program on the embedded database's socket", async () => {
     const other = createServer((socket) => socket.on('error', () => undefined).end('hello'));
     other.listen(join(folder.path, '.s.PGSQL.5432'));
     await once(other, 'listening');
@@ -250,7 +250,7 @@ describe('on this machine', () => {
   it.each([
     ['is a file', (path: string) => writeFile(path, ''), 'failed', /ENOTDIR/],
     [
-      'holds what is no database',
+      'contains something that is not our database',
       async (path: string) => {
         await mkdir(join(path, 'postgres'), { recursive: true });
         await writeFile(join(path, 'postgres/PG_VERSION'), '15');
@@ -259,12 +259,12 @@ describe('on this machine', () => {
       /is of Postgres 15/,
     ],
     [
-      'holds nothing yet',
+      'is still empty',
       (path: string) => mkdir(join(path, 'postgres'), { recursive: true }),
       'ok',
       /will be created in .* by/,
     ],
-  ])('reports a DATA_DIR that %s, and leaves it alone', async (_what, make, status, detail) => {
+  ])('reports a DATA_DIR that %s, and does not change it', async (_what, make, status, detail) => {
     const path = join(folder.path, 'data');
     await make(path);
     const here = { DATABASE_URL: '', EMBEDDED_DB_PORT: '0', DATA_DIR: path };

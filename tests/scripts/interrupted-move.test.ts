@@ -54,7 +54,7 @@ function losing(db: Database, pattern: RegExp, time: number): Database {
 describe.each([
   ['the source', /FROM "execution_logs" WHERE/, 'source'],
   ['the target', /INSERT INTO "execution_logs"/, 'target'],
-] as const)('a move that lost %s', (_name, pattern, which) => {
+] as const)('a move that loses %s', (_name, pattern, which) => {
   const lost = () => move({ [which]: losing({ source, target }[which].db, pattern, 2) });
 
   it('names the table at which it failed', async () => {
@@ -100,7 +100,7 @@ describe.each([
     ]);
   });
 
-  it('keeps the chain of restore drills, and their ledger closed, when it starts over', async () => {
+  it('keeps the ledger of restore drills chained and append-only when it starts over', async () => {
     await recordDrill(source.db, someDrill(), null);
     await recordDrill(source.db, someDrill({ repository: 'ada/other' }), null);
     await expect(lost()).rejects.toThrow();
@@ -116,7 +116,7 @@ describe.each([
   });
 });
 
-it('the target of an unfinished move is rejected as the source of another', async () => {
+it('a move rejects the target of an unfinished move as its source', async () => {
   const lost = losing(target.db, /INSERT INTO "execution_logs"/, 1);
   await expect(move({ target: lost })).rejects.toThrow();
   const third = await createPostgres();
@@ -127,7 +127,7 @@ it('the target of an unfinished move is rejected as the source of another', asyn
   await third.close();
 });
 
-it('of two concurrent moves into one target, one reports that the other has started', async () => {
+it('one of two concurrent moves into one target reports that the other has started', async () => {
   const inTheMoment: Database = {
     ...target.db,
     async query(statement, values, options) {
@@ -143,7 +143,7 @@ it('of two concurrent moves into one target, one reports that the other has star
   expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
 });
 
-it('a database is not moved into itself, also while it is empty', async () => {
+it('a database cannot be moved into itself, even if it is empty', async () => {
   const same = () => move({ source: target.db });
   const refusal = {
     code: 'CONFLICT',
@@ -155,7 +155,7 @@ it('a database is not moved into itself, also while it is empty', async () => {
 });
 
 describe('a target with data', () => {
-  it('is rejected as it is', async () => {
+  it('is rejected', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
     const refusal = 'the target is not empty: it has rows in users';
     await expect(move()).rejects.toMatchObject({ code: 'CONFLICT', message: refusal });
@@ -174,10 +174,10 @@ describe('a target with data', () => {
 });
 
 it.each([
-  ['a row that was changed', "UPDATE backup_runs SET status = 'failed' WHERE id = 5"],
-  ['a row that came', 'INSERT INTO backup_runs DEFAULT VALUES'],
-  ['a row that is gone', 'DELETE FROM backup_runs WHERE id = 10'],
-])('reports %s in the source meanwhile, until it starts over', async (_what, change) => {
+  ['a changed row', "UPDATE backup_runs SET status = 'failed' WHERE id = 5"],
+  ['a new row', 'INSERT INTO backup_runs DEFAULT VALUES'],
+  ['a deleted row', 'DELETE FROM backup_runs WHERE id = 10'],
+])('a move reports %s in the source meanwhile, until it starts over', async (_what, change) => {
   const report = {
     ...silent,
     copied: (_rows: number, _total: number, table: string) => {
@@ -200,7 +200,7 @@ it.each([
   }
 });
 
-it('keeps at most a page or one row in memory', async () => {
+it('a move keeps at most a page or one row in memory', async () => {
   await sql(source.db, 'DELETE FROM execution_logs');
   const big = (n: number, bytes: number) =>
     `INSERT INTO execution_logs (message) SELECT repeat('x', ${bytes}) FROM generate_series(1, ${n})`;
@@ -225,7 +225,7 @@ it('keeps at most a page or one row in memory', async () => {
     },
   };
   await move({ source: counted, target: measured });
-  // Nor does the source read many rows for the few that a page has room for.
+  // The source does not read many more rows than fit into a page either.
   expect(Math.max(...limits.slice(1))).toBeLessThan(20);
   expect(await countLogs(target.db)).toBe(42);
   const [large, small] = [
@@ -237,7 +237,7 @@ it('keeps at most a page or one row in memory', async () => {
   expect(small).toHaveLength(5);
 });
 
-it('copies tables of older writers, with their NULLs and without their extra columns', async () => {
+it('a move copies tables of older writers, with their NULLs and without their extra columns', async () => {
   await sql(source.db, 'ALTER TABLE execution_logs ALTER COLUMN level DROP NOT NULL');
   await sql(source.db, 'ALTER TABLE execution_logs ADD COLUMN host text');
   await sql(source.db, "INSERT INTO execution_logs (level, host) VALUES (NULL, 'a')");
@@ -249,7 +249,7 @@ it('copies tables of older writers, with their NULLs and without their extra col
   ]);
 });
 
-it('lists the tables that are not copied', async () => {
+it('a move lists the tables that are not copied', async () => {
   await sql(source.db, 'CREATE TABLE orders (id int); CREATE TABLE "of a newer version" (id int)');
   const notes: string[] = [];
   await move({ report: { ...silent, note: (line) => notes.push(line) } });

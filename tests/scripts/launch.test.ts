@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 const LAUNCH = resolve('scripts/launch.mjs');
 const commands = ['start', 'demo', 'migrate', 'move', 'doctor', 'users', 'worker', 'mcp'];
 
-/** Node.js as it would be with this version. */
+/** A Node.js that claims to have this version. */
 const withVersion = (version: string) => [
   '--import',
   `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`,
@@ -16,7 +16,7 @@ const withVersion = (version: string) => [
 const run = (node: string, args: string[]) =>
   execa(node, args, { reject: false, env: { NO_COLOR: '1' } });
 
-/** A Node.js of this machine that is too old, if it has one. */
+/** A Node.js on this machine that is too old, if there is one. */
 function findOldNode(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter);
   return folders
@@ -31,7 +31,7 @@ const oldNode = findOldNode();
 
 describe('a command on a Node.js that is too old', () => {
   it.each(['16.20.2', '20.20.2', '22.18.0', '23.6.0'])(
-    'ends with one line on %s',
+    'ends with one line on version %s',
     async (version) => {
       const { exitCode, stdout, stderr } = await run(process.execPath, [
         ...withVersion(version),
@@ -46,8 +46,8 @@ describe('a command on a Node.js that is too old', () => {
     },
   );
 
-  // Skipped if every Node.js of the machine is new enough.
-  it.skipIf(oldNode === undefined)('ends with one line on a real one', async () => {
+  // Skipped if every Node.js on the machine is new enough.
+  it.skipIf(oldNode === undefined)('ends with one line on a real old Node.js', async () => {
     for (const command of commands) {
       const { exitCode, stdout, stderr } = await run(oldNode ?? '', [LAUNCH, command]);
       expect({ command, exitCode, stdout }).toEqual({ command, exitCode: 1, stdout: '' });
@@ -56,19 +56,22 @@ describe('a command on a Node.js that is too old', () => {
   });
 });
 
-it.each(['24.0.0', '25.1.0'])('runs a command with its arguments on %s', async (version) => {
-  const { exitCode, stdout } = await run(process.execPath, [
-    ...withVersion(version),
-    LAUNCH,
-    'worker',
-    'run',
-    '--help',
-  ]);
-  expect(exitCode).toBe(0);
-  expect(stdout).toMatch(/Backs up git repositories/);
-});
+it.each(['24.0.0', '25.1.0'])(
+  'a command runs with its arguments on Node.js %s',
+  async (version) => {
+    const { exitCode, stdout } = await run(process.execPath, [
+      ...withVersion(version),
+      LAUNCH,
+      'worker',
+      'run',
+      '--help',
+    ]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/Backs up git repositories/);
+  },
+);
 
-it('npm launches every command that way', () => {
+it('every npm script launches its command this way', () => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     scripts: Record<string, string>;
   };

@@ -12,7 +12,7 @@ import { connectClient } from '../support/mcp.ts';
 import { insertRun } from '../support/records.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
 
-// The stdio server beside a server that starts, stops and moves while it lives, each a real process.
+// The stdio server next to a server that starts, stops and moves in the meantime; all are real processes.
 
 let folder: string;
 const closing: (() => unknown)[] = [];
@@ -60,7 +60,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 }
 
 describe('a stdio server that starts before `npm start`', () => {
-  it('works as soon as a server is running, reports when it is gone, and finds the next one', async () => {
+  it('works as soon as a server runs, reports when it has stopped, and finds the next one', async () => {
     const client = await connectStdio();
     const missing =
       'Start it with `npm start`, or set DATABASE_URL, or BACKEND_URL for read-only access';
@@ -73,7 +73,8 @@ describe('a stdio server that starts before `npm start`', () => {
       database: { status: 'connected' },
       backend_api: { status: 'ok', url: first.url },
     });
-    // Not for the secret, which did not exist when this process began: no mail service is configured.
+    // It fails because no mail service is configured, and not because of the secret, which was created after this
+    // process.
     expect(await call(client, 'send_backup_report', report)).toMatch(
       /^the observatory answered (?!401)\d{3}/,
     );
@@ -87,7 +88,7 @@ describe('a stdio server that starts before `npm start`', () => {
     expect(await call(client, 'get_system_health')).toMatchObject({
       backend_api: { status: 'ok', url: second.url },
     });
-    // Two servers start, and each makes or opens its database.
+    // Two servers start, and each creates or opens its database.
   }, 240_000);
 
   it('reads through the service API of a server whose database it does not know', async () => {
@@ -101,7 +102,7 @@ describe('a stdio server that starts before `npm start`', () => {
   });
 });
 
-it('sends nothing to a program that merely listens where a server could', async () => {
+it('npm run mcp sends nothing to another program on the port of a server', async () => {
   const stranger = await startScriptedServer(() => ({ body: {} }));
   closing.push(() => stranger.close());
   const { port } = new URL(stranger.url);
@@ -117,7 +118,7 @@ it('sends nothing to a program that merely listens where a server could', async 
   expect(stranger.received).toEqual([]);
 });
 
-it('reports a variable that becomes invalid while it runs', async () => {
+it('npm run mcp reports a variable that becomes invalid while it runs', async () => {
   const client = await connectStdio();
   const { writeFile } = await import('node:fs/promises');
   await writeFile(`${folder}/.env`, 'BACKEND_URL=no-url\n');

@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** No database, and nothing at the address of the service API. */
+/** No database, and nothing listens at the address of the service API. */
 const alone = { BACKEND_URL: 'http://127.0.0.1:1' };
 const run = (args: string[], env: Record<string, string> = {}, stdin = '') =>
   runScript('mcp', { args, env: { ...alone, ...env }, cwd: folder.path, stdin });
@@ -29,8 +29,8 @@ const run = (args: string[], env: Record<string, string> = {}, stdin = '') =>
 const request = (id: number, method: string, params = {}) =>
   `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
 
-describe('over stdio', () => {
-  it('nothing but protocol is on stdout and nothing but JSON on stderr', async () => {
+describe('npm run mcp over stdio', () => {
+  it('writes only protocol messages to stdout and only JSON to stderr', async () => {
     const { code, stdout, stderr } = await run(
       [],
       { LOG_LEVEL: 'debug', MCP_TRANSPORT: 'stdio' },
@@ -53,7 +53,7 @@ describe('over stdio', () => {
     expect(records.map((line) => JSON.parse(line).message)).toContain('mcp request');
   });
 
-  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s ends it with code 0', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('ends with code 0 on %s', async (signal) => {
     const server = startScript('mcp', { env: alone, cwd: folder.path, stdin: null });
     server.child.stdin?.write(request(1, 'ping'));
     await server.waitFor(/"id":1/);
@@ -61,7 +61,7 @@ describe('over stdio', () => {
     expect((await server.finished).code).toBe(0);
   });
 
-  it('a client that closes its end of stdout ends it', async () => {
+  it('ends when the client closes stdout', async () => {
     const server = startScript('mcp', { env: alone, cwd: folder.path, stdin: null });
     server.child.stdin?.write(request(1, 'ping'));
     await server.waitFor(/"id":1/);
@@ -71,11 +71,11 @@ describe('over stdio', () => {
   });
 });
 
-describe('rejects to start', () => {
+describe('npm run mcp refuses to start', () => {
   it.each([
     ['an unknown transport', ['--transport', 'ws'], {}, /^--transport must be/],
     ['an unknown transport in the environment', [], { MCP_TRANSPORT: 'ws' }, /^MCP_TRANSPORT must/],
-    ['a port that is none', ['--port', 'http'], {}, /^--port must be a port number/],
+    ['an invalid port', ['--port', 'http'], {}, /^--port must be a port number/],
     ['http without a token', ['--transport', 'http'], {}, /^MCP_AUTH_TOKEN must be set/],
     ['sse without a token', ['--transport=sse'], {}, /^MCP_AUTH_TOKEN must be set/],
   ])('with %s', async (_what, args, env, error) => {
@@ -85,14 +85,14 @@ describe('rejects to start', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
-  it('with an option that does not exist, and shows those that do', async () => {
+  it('with an unknown option, and shows the valid ones', async () => {
     const { code, stderr } = await run(['--transprot', 'http']);
     expect(code).toBe(2);
     expect(stderr).toContain('--transprot');
     expect(stderr).toContain('Usage: npm run -s mcp');
   });
 
-  it('on a port that is taken, and names MCP_PORT', async () => {
+  it('on a port in use, and names MCP_PORT', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
@@ -106,7 +106,7 @@ describe('rejects to start', () => {
   });
 });
 
-it('prints how it is used', async () => {
+it('npm run mcp prints its usage', async () => {
   const { code, stdout } = await run(['--help']);
   expect(code).toBe(0);
   expect(stdout).toContain('--transport');
@@ -136,7 +136,7 @@ describe.each(['http', 'sse'] as const)('the %s server', (transport) => {
   });
 });
 
-describe('the data, next to a server with an embedded database,', () => {
+describe('the data of npm run mcp, next to a server with an embedded database,', () => {
   let beside: Record<string, string>;
   beforeAll(async () => {
     beside = { EMBEDDED_DB_PORT: String(await findFreePort(54_400)) };
@@ -175,26 +175,26 @@ describe('the data, next to a server with an embedded database,', () => {
   };
   const INTERNAL_SECRET = TEST_SECRET;
 
-  it('comes from DATABASE_URL whatever else is there', async () => {
+  it('comes from DATABASE_URL, whatever else is available', async () => {
     const DATABASE_URL = await fill(await createPostgres(), 2);
     expect(await readTotal({ ...beside, BACKEND_URL: alone.BACKEND_URL, DATABASE_URL })).toBe(2);
   });
 
-  it('comes from BACKEND_URL when that is set', async () => {
+  it('comes from BACKEND_URL if that is set', async () => {
     const BACKEND_URL = await startApi(await fill(await createPostgres(), 3));
     expect(await readTotal({ ...beside, BACKEND_URL, INTERNAL_SECRET })).toBe(3);
     const wrong = 'another-secret-that-the-server-does-not-know';
     expect(await readTotal({ ...beside, BACKEND_URL, INTERNAL_SECRET: wrong })).toMatch(/401/);
   });
 
-  it('comes from that database without either, also to write', async () => {
+  it('comes from that database without either, which also allows writing', async () => {
     expect(await readTotal(beside)).toBe(0);
     expect(await ask(beside, 'trigger_backup_run')).toMatchObject({ status: 'pending' });
   });
 });
 
 describe('npm start', () => {
-  it('serves streamable HTTP and sse, and ends while a session is open', async () => {
+  it('serves streamable HTTP and SSE, and can end while a session is open', async () => {
     const { path, remove } = await emptyFolder();
     const server = await startIn(path, {
       INTERNAL_SECRET: TEST_SECRET,

@@ -33,7 +33,7 @@ describe('npm run migrate', () => {
     await database.close();
   });
 
-  it('migrates the embedded database in DATA_DIR when no server runs', async () => {
+  it('migrates the embedded database in DATA_DIR if no server runs', async () => {
     const env = { DATA_DIR: join(folder, 'data') };
     const first = await runMigrate(env);
     expect(first).toMatchObject({ code: 0, stderr: '' });
@@ -53,23 +53,23 @@ describe('npm run migrate', () => {
 
   it.each([
     {
-      fault: 'a database that does not answer',
+      fault: 'a database that does not respond',
       env: { DATABASE_URL: 'postgres://someone:hidden@127.0.0.1:1/postgres' },
       line: /^the database is unavailable: .*ECONNREFUSED.*\n$/,
     },
     {
-      fault: 'a bad value',
+      fault: 'an invalid value',
       env: { DATABASE_URL: 'mysql://someone:hidden@127.0.0.1/db' },
       line: /^DATABASE_URL must be a postgres:\/\/ URL\n$/,
     },
-  ])('ends $fault with one line on stderr and exit code 1', async ({ env, line }) => {
+  ])('reports $fault in one line on stderr, with exit code 1', async ({ env, line }) => {
     const { code, stdout, stderr } = await runMigrate(env);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(line);
     expect(stderr).not.toContain('hidden');
   });
 
-  it('rejects arguments that it does not know with exit code 2', async () => {
+  it('rejects unknown arguments with exit code 2', async () => {
     const { code, stderr } = await runMigrate({}, ['--down']);
     expect(code).toBe(2);
     expect(stderr).toContain('Usage: npm run migrate');

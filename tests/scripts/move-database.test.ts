@@ -46,7 +46,7 @@ async function open(create: () => Promise<TestDatabase>): Promise<TestDatabase> 
   return database;
 }
 
-/** Moves, and returns the messages and the number of rows of each table. */
+/** Runs a move, and returns its messages and the number of rows of each table. */
 async function move(target: Database, options: { from?: Database; startOver?: boolean } = {}) {
   const notes: string[] = [];
   const report = { note: (line: string) => notes.push(line), copied: () => undefined };
@@ -66,14 +66,14 @@ async function readRows(url: string, table: string): Promise<string[]> {
   return rows.map(({ row }) => row);
 }
 
-it('every table is moved, is a summary that the target computes itself, or belongs to a run under way', () => {
+it('every table is moved, is a summary computed by the target, or matters only during a run', () => {
   const all = Object.values(schema)
     .filter((it) => is(it, PgTable))
     .map(getTableName);
   expect([...names, ...summaryTables, ...passingTables].toSorted()).toEqual(all.toSorted());
 });
 
-describe('from the embedded database to one with vectors, over its port', () => {
+describe('a move from the embedded database to one with vectors, over its port', () => {
   let target: TestDatabase;
   let overPort: Database;
   let moved: Record<string, number>;
@@ -89,7 +89,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
   });
 
   it.each(names.filter((name) => name !== 'embedding_watermarks'))(
-    'moves every row of %s as it is',
+    'copies every row of %s unchanged',
     async (table) => {
       const rows = await readRows(source.url, table);
       expect(rows).not.toEqual([]);
@@ -98,7 +98,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     },
   );
 
-  it('lets the new embeddings be looked for from what is settled', async () => {
+  it('resumes the search for new embeddings at the settled ids', async () => {
     const marks = await sql(
       overPort,
       `SELECT source_type, settled_id::text AS settled, (seen_id = settled_id AND seen_before = 0) AS again
@@ -111,7 +111,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     ]);
   });
 
-  it('returns every question as before', async () => {
+  it('leaves the results of all queries unchanged', async () => {
     expect(await readAnswers(overPort)).toEqual(await readAnswers(source.db));
   });
 
@@ -124,13 +124,13 @@ describe('from the embedded database to one with vectors, over its port', () => 
     expect(await keys.use(async (key) => key)).toBe(ADAS_GATEWAY_KEY);
   });
 
-  it('does not count anything twice in summaries', async () => {
+  it('counts nothing twice in summaries', async () => {
     const client = await connect(target.url);
     expect(await findWrongFigures(client)).toEqual([]);
     await client.end();
   });
 
-  it('searches with the same vectors, by an index of its own', async () => {
+  it('allows searches with the same vectors and a new index', async () => {
     expect(await buildMissingIndexes(overPort)).toBe(1);
     expect(await buildMissingIndexes(overPort)).toBe(0);
     const search = async (db: Database) =>
@@ -142,7 +142,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     expect(found).toEqual(await search(source.db));
   });
 
-  it('never reuses an id, not even of a deleted row', async () => {
+  it('never reuses an id, not even that of a deleted row', async () => {
     expect(await insertRun(overPort)).toBe(501);
     expect(await insertLog(overPort)).toBe(301);
     await sql(
@@ -151,7 +151,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     );
   });
 
-  it('leaves no traces, and cannot be repeated', async () => {
+  it('leaves no progress table behind, and cannot be repeated', async () => {
     expect(await sql(overPort, "SELECT to_regclass('database_move_progress') AS left")).toEqual([
       { left: null },
     ]);
@@ -165,8 +165,8 @@ describe('from the embedded database to one with vectors, over its port', () => 
 describe.each([
   ['a Postgres', createPostgres],
   ['Neon over HTTP', createNeon],
-])('to %s without vectors', (_name, create) => {
-  it('moves everything but the embeddings, and reports it', async () => {
+])('a move to %s without vectors', (_name, create) => {
+  it('copies everything except the embeddings, and says so', async () => {
     const target = await open(create);
     const { notes, moved } = await move(target.db);
     expect(notes).toContainEqual(

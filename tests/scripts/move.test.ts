@@ -42,7 +42,7 @@ const runMove = (
 ) => runScript('move', { args, stdin, cwd: folder, env: { DATA_DIR: 'data', ...env } });
 
 describe('npm run move', () => {
-  it('moves the embedded database into an empty one, prints what it moved, and not the address', async () => {
+  it('moves the embedded database into an empty one, and prints what it moved but not the address', async () => {
     const { code, stdout, stderr } = await runMove(`${target.url}\n`);
     expect({ code, stderr }).toEqual({
       code: 0,
@@ -73,7 +73,7 @@ describe('npm run move', () => {
     expect(await sql(target.db, 'SELECT status FROM backup_runs')).toEqual([{ status: 'failed' }]);
   });
 
-  it('rejects while a server has the database, which could write meanwhile', async () => {
+  it('refuses to start while a server uses the database, because it could write meanwhile', async () => {
     const running = await openEmbedded();
     const { code, stderr } = await runMove(target.url);
     await running.close();
@@ -103,7 +103,7 @@ describe('npm run move', () => {
     await rm(path, { recursive: true, force: true });
   });
 
-  it('reports which side does not answer, without its password', async () => {
+  it('reports which side does not respond, without its password', async () => {
     const { code, stdout, stderr } = await runMove('postgres://grace:hidden-word@127.0.0.1:1/x\n');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^the target: the database is unavailable: .*ECONNREFUSED.*\n$/);
@@ -112,7 +112,7 @@ describe('npm run move', () => {
 
   it.each([
     ['no address', '', []],
-    ['something that is no address', 'mysql://grace:hidden-word@127.0.0.1/x\n', []],
+    ['an invalid address', 'mysql://grace:hidden-word@127.0.0.1/x\n', []],
     ['an address among the arguments', '', ['postgres://grace:hidden-word@127.0.0.1/x']],
   ])('rejects %s with exit code 2 and without repeating it', async (_what, stdin, args) => {
     const { code, stdout, stderr } = await runMove(stdin, { args });
@@ -135,7 +135,7 @@ describe('npm run move', () => {
     expect(output).not.toMatch(/grace|hidden-word/);
   });
 
-  it('describes itself', async () => {
+  it('prints its help', async () => {
     const { code, stdout } = await runMove('', { args: ['--help'] });
     expect(code).toBe(0);
     expect(stdout).toContain('Usage: npm run move');

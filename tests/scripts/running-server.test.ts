@@ -21,10 +21,10 @@ async function announce(dataDir = folder, url = URL) {
   return announced;
 }
 
-/** Another program on the socket. */
+/** Starts another program on the socket. */
 async function occupy(answer: string, path = socket()): Promise<Server> {
   const server = createServer((connection) => {
-    // The reader may leave before it has read everything.
+    // The reader may close the connection before it has read everything.
     connection.on('error', () => connection.destroy());
     connection.end(answer);
   });
@@ -34,7 +34,7 @@ async function occupy(answer: string, path = socket()): Promise<Server> {
 }
 
 describe('the server of a DATA_DIR', () => {
-  it('tells where it listens, over a socket for its user alone, until it ends', async () => {
+  it('announces its address until it ends, over a socket that only its user can access', async () => {
     expect(await findServer(folder)).toBeNull();
     const announced = await announce();
     expect(await findServer(folder)).toBe(URL);
@@ -50,7 +50,7 @@ describe('the server of a DATA_DIR', () => {
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
   });
 
-  it('is not found by the socket of a killed server, and replaces it', async () => {
+  it('is not found through the socket of a killed server, and replaces that socket', async () => {
     const server = await occupy('', join(folder, 'was.sock'));
     await rename(join(folder, 'was.sock'), socket());
     await new Promise((done) => server.close(done));
@@ -61,7 +61,7 @@ describe('the server of a DATA_DIR', () => {
     expect(await findServer(folder)).toBe(URL);
   });
 
-  it('does not replace one that is already running', async () => {
+  it('does not replace a server that is already running', async () => {
     await announce();
     await announce(folder, 'http://127.0.0.1:1');
     expect(await findServer(folder)).toBe(URL);
@@ -95,7 +95,7 @@ describe('the server of a DATA_DIR', () => {
     expect(await findServer(dataDir)).toBe(URL);
   });
 
-  it('runs without telling where DATA_DIR is a file', async () => {
+  it('runs without an announcement if DATA_DIR is a file', async () => {
     const file = join(folder, 'file');
     await writeFile(file, '');
     await announce(file);

@@ -9,7 +9,7 @@ import { useDatabase } from '../support/hooks.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
 import { ADA, observatoryEnvironment } from '../support/observatory-client.ts';
 
-// The server of `npm start` has the archives of its machine, for people who are logged in.
+// The server of `npm start` serves the archives of its machine to logged-in users.
 
 const database = useDatabase(createEmbedded);
 const folder = useSharedFolder();
@@ -42,7 +42,7 @@ afterAll(() => server.close());
 const ask = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
   fetch(`${server.url}${path}`, { method, headers: { Cookie: cookie, ...headers } });
 
-it('says so in its configuration', async () => {
+it('the server reports in its configuration that it has archives', async () => {
   const { data } = (await (await ask('/observatory/config')).json()) as { data: object };
   expect(data).toMatchObject({
     features: { archives: { enabled: true, reason: null } },
@@ -50,7 +50,7 @@ it('says so in its configuration', async () => {
   });
 });
 
-it('lets a browser download a file and the archive, and verify it from our page', async () => {
+it('the server lets a browser download a file and the archive, and verify it from our page', async () => {
   const base = '/api/repos/ada/app/archive';
   const file = await ask(`${base}/file?path=a.html`);
   expect([file.status, await file.text()]).toEqual([200, '<script>alert(1)</script>']);
@@ -63,7 +63,7 @@ it('lets a browser download a file and the archive, and verify it from our page'
   expect(await verified.json()).toMatchObject({ integrity_status: 'VALID_UNRECORDED' });
 });
 
-it('sends nothing to a page of another site', async () => {
+it('the server sends no archive to a page of another site', async () => {
   const headers = { 'Sec-Fetch-Site': 'cross-site' };
   const { status } = await ask('/api/repos/ada/app/archive/bundle', 'GET', headers);
   expect(status).toBe(403);

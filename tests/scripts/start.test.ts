@@ -20,7 +20,7 @@ async function kill({ child, finished }: RunningScript, signal: NodeJS.Signals) 
   return finished;
 }
 
-/** Runs the request that a start has printed, in its folder. */
+/** Runs the request printed by `npm start`, in its folder. */
 async function paste(output: string, { path: cwd }: Folder, env: Record<string, string> = {}) {
   const [, command = 'false'] = /^ +(curl .*)$/m.exec(output) ?? [];
   const { stdout } = await execa(command, { cwd, shell: true, env });
@@ -42,7 +42,7 @@ describe('npm start with nothing configured', () => {
     await folder.remove();
   });
 
-  it('makes secrets that only their owner can read, says so, and serves with them', async () => {
+  it('generates secrets that only their owner can read, says so, and uses them', async () => {
     const { url, output } = server;
     const secrets = await readSecrets();
     expect(Object.keys(secrets).toSorted()).toEqual([
@@ -70,7 +70,7 @@ describe('npm start with nothing configured', () => {
     expect(answer).toHaveProperty('total_runs', 0);
   });
 
-  it('opens no port for its database, and says how its socket is used', async () => {
+  it('opens no port for its database, and says how to use its socket', async () => {
     const data = join(folder.path, '.data');
     expect(server.output()).toContain(
       `Database     embedded, in .data: psql -h ${data} -U postgres\n`,
@@ -82,7 +82,7 @@ describe('npm start with nothing configured', () => {
     await client.end();
   });
 
-  it('makes the default archive folder for its owner alone', async () => {
+  it('creates the default archive folder, which only its owner can access', async () => {
     expect((await stat(inData('archives'))).mode & 0o777).toBe(0o700);
   });
 
@@ -92,7 +92,7 @@ describe('npm start with nothing configured', () => {
     expect(stderr).toMatch(/^[^\n]*DATA_DIR[^\n]*\n$/);
   });
 
-  it('stops on SIGTERM with exit code 0, and keeps its secrets and data over a restart', async () => {
+  it('stops on SIGTERM with exit code 0, and keeps its secrets and data across a restart', async () => {
     const secrets = await readSecrets();
     expect((await kill(server, 'SIGTERM')).code).toBe(0);
     const port = String(await findFreePort(20_000));
@@ -103,18 +103,18 @@ describe('npm start with nothing configured', () => {
     });
     expect(await statusOf(`${server.url}/ready`)).toBe(200);
 
-    // With a port there is one secret more: the database's password, which is made and shown.
+    // With a port there is one more secret: the database's password, which is generated and shown.
     const { EMBEDDED_DB_PASSWORD, ...kept } = await readSecrets();
     expect(kept).toEqual(secrets);
     expect(EMBEDDED_DB_PASSWORD).toMatch(/^[\w-]{24}$/);
     const url = `postgres://postgres:${EMBEDDED_DB_PASSWORD}@127.0.0.1:${port}/postgres`;
     expect(server.output()).toContain(` and at ${url}\n`);
     await (await connect(url)).end();
-    // An archive folder that is configured is not made.
+    // A configured archive folder is not created.
     await expect(stat(elsewhere)).rejects.toThrow('ENOENT');
   });
 
-  it('starts again at once after SIGKILL, also beside a .env that came later', async () => {
+  it('starts again immediately after SIGKILL, even next to a newly added .env', async () => {
     await kill(server, 'SIGKILL');
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     server = await startIn(folder.path, {
@@ -123,7 +123,7 @@ describe('npm start with nothing configured', () => {
     });
     expect(await statusOf(`${server.url}/ready`)).toBe(200);
     expect((await paste(server.output(), folder)).answer).toHaveProperty('total_runs', 0);
-    // A password of the database that a person chose is not shown.
+    // A database password that a person chose is not shown.
     expect(server.output()).toContain('postgres://postgres:$EMBEDDED_DB_PASSWORD@127.0.0.1:');
     expect(server.output()).not.toContain('chosen-by-hand');
   });
@@ -160,13 +160,13 @@ describe('npm start with a configuration', () => {
     expect(stdout + stderr).not.toContain(short);
   });
 
-  it('accepts a short one, with a warning, while API_REQUIRE_AUTH is false', async () => {
+  it('accepts a short INTERNAL_SECRET, with a warning, if API_REQUIRE_AUTH is false', async () => {
     const { url, output } = await start({ INTERNAL_SECRET: 'short', API_REQUIRE_AUTH: 'false' });
     expect(await statusOf(`${url}/api/backups`)).toBe(200);
     expect(output()).toMatch(/"level":"warn".*API_REQUIRE_AUTH/);
   });
 
-  it('generates nothing if there is a .env, and prefers the process environment to it', async () => {
+  it('generates nothing if there is a .env, and prefers the process environment over it', async () => {
     await writeFile(join(folder.path, '.env'), 'API_REQUIRE_AUTH=false\nLOG_LEVEL=loud\n');
     const { url, output } = await start({ LOG_LEVEL: 'error' });
     expect(await statusOf(`${url}/api/backups`)).toBe(200);
@@ -203,26 +203,26 @@ describe('npm start with a configuration', () => {
     expect(stderr).toMatch(/^the embedded database in [^\n]*Move that folder aside[^\n]*\n$/);
   });
 
-  it('rejects to start without a secret next to a .env that has none', async () => {
+  it('refuses to start without a secret next to a .env that has none', async () => {
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     const { code, stderr } = await refused({});
     expect(code).toBe(1);
     expect(stderr).toMatch(/^INTERNAL_SECRET [^\n]*\n$/);
   });
 
-  // What each variable rejects is in tests/config/.
+  // tests/config/ covers what each variable rejects.
   it.each([
     ['PORT', 'eighty'],
     ['DATABASE_URL', 'mysql://localhost/x'],
     ['CREDENTIALS_ENCRYPTION_KEY', 'no-key'],
-  ])('names a bad %s in one line without its value %s', async (name, value) => {
+  ])('reports an invalid %s in one line without its value %s', async (name, value) => {
     const { code, stderr } = await refused({ [name]: value });
     expect(code).toBe(1);
     expect(stderr).toMatch(new RegExp(`^${name} [^\\n]*\\n$`));
     expect(stderr).not.toContain(value);
   });
 
-  it('rejects a git that is too old in one line', async () => {
+  it('rejects a git version that is too old in one line', async () => {
     const git = join(folder.path, 'git');
     await writeFile(git, '#!/bin/sh\necho git version 2.39.3\n', { mode: 0o755 });
     const { code, stderr } = await refused({ PATH: folder.path });
@@ -232,7 +232,7 @@ describe('npm start with a configuration', () => {
     });
   });
 
-  it('says in one line that a port is taken', async () => {
+  it('says in one line that a port is in use', async () => {
     const { url } = await start();
     const other = await emptyFolder();
     const { code, stderr } = await runScript('start', {
@@ -244,7 +244,7 @@ describe('npm start with a configuration', () => {
     expect(stderr).toMatch(/^[^\n]*PORT[^\n]*\n$/);
   });
 
-  it('says in one line that DATABASE_URL does not answer, without its password', async () => {
+  it('says in one line that the database does not respond, without its password', async () => {
     const { code, stderr } = await refused({
       DATABASE_URL: 'postgres://somebody:pass-word@127.0.0.1:1/none',
     });

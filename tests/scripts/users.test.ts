@@ -59,7 +59,7 @@ describe('npm run users', () => {
     expect(stdout).toMatch(/^ada\t\S+Z\ngrace\t\S+Z\n$/);
   });
 
-  it('ends after its work while the other end of its stdin stays open', async () => {
+  it('ends after its work even if its stdin stays open', async () => {
     const adding = startScript('users', {
       args: ['add', 'edsger'],
       cwd: folder,
@@ -97,7 +97,7 @@ describe('npm run users', () => {
     [['password']],
     [['add', 'a b']],
     [],
-  ])('answers wrong usage with exit code 2: %j', async (args = []) => {
+  ])('reports wrong usage with exit code 2: %j', async (args = []) => {
     const { code, stderr } = await users(args);
     expect(code).toBe(2);
     expect(stderr).not.toMatch(/frob|two|\n {4}at /);
@@ -126,7 +126,7 @@ describe('npm run users', () => {
     });
   });
 
-  it('says in one line that the database does not answer', async () => {
+  it('says in one line that the database does not respond', async () => {
     const { code, stderr } = await runScript('users', {
       args: ['list'],
       cwd: folder,
