@@ -1,6 +1,6 @@
-// Imports go downward only: a file may import its own folder's floor below, never above and never a
-// neighbouring surface. Type imports count too.
-const floors = [
+// Imports go downward only: a file may import from its own layer or a lower one, but never from a higher layer or another
+// surface. Type imports count too.
+const layers = [
   { name: 'drizzle', path: '^drizzle/' },
   {
     name: 'foundation',
@@ -16,13 +16,13 @@ const floors = [
   { name: 'tests and benchmarks', path: '^(tests|bench)/' },
 ];
 
-/** Folders of one floor that must not know each other. */
-const neighbours = ['backups', 'live', 'observatory', 'mcp', 'worker'];
+/** Folders of the surface layer, which must not import each other. */
+const surfaces = ['backups', 'live', 'observatory', 'mcp', 'worker'];
 
-/** What tests state and documents show: the one thing that is read upwards. */
-const stated = '^tests/soak/faults/outcomes\\.ts$';
+/** The outcomes that tests expect and a document shows: the only upward import. */
+const faultOutcomes = '^tests/soak/faults/outcomes\\.ts$';
 
-/** Drivers are loaded by the one file that wraps each, so that a function carries only what it uses. */
+/** Each driver is loaded only by the code that wraps it, so that a function contains only what it uses. */
 const drivers = [
   { driver: '^node_modules/pg/', owner: '^lib/database/' },
   { driver: '^node_modules/@neondatabase/', owner: '^lib/database/neon\\.ts$' },
@@ -33,20 +33,20 @@ const drivers = [
 export default {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
-    ...floors.slice(0, -1).map(({ name, path }, floor) => ({
+    ...layers.slice(0, -1).map(({ name, path }, layer) => ({
       name: `${name}: downward only`,
       severity: 'error',
       from: { path },
       to: {
-        path: floors.slice(floor + 1).map((above) => above.path),
-        ...(name === 'entry points' ? { pathNot: stated } : {}),
+        path: layers.slice(layer + 1).map((above) => above.path),
+        ...(name === 'entry points' ? { pathNot: faultOutcomes } : {}),
       },
     })),
-    ...neighbours.map((name) => ({
-      name: `${name}: no neighbour surface`,
+    ...surfaces.map((name) => ({
+      name: `${name}: no other surface`,
       severity: 'error',
       from: { path: `^lib/${name}/` },
-      to: { path: `^lib/(${neighbours.filter((other) => other !== name).join('|')})/` },
+      to: { path: `^lib/(${surfaces.filter((other) => other !== name).join('|')})/` },
     })),
     ...drivers.map(({ driver, owner }) => ({
       name: `driver ${driver} only in ${owner}`,
@@ -55,7 +55,7 @@ export default {
       to: { path: driver },
     })),
     {
-      name: 'no development dependency in what ships',
+      name: 'no development dependency in shipped code',
       severity: 'error',
       from: { path: '^(lib|api|drizzle|scripts)/', pathNot: '^scripts/build/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown'] },

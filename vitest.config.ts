@@ -1,9 +1,9 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
- * One process runs many files of these folders and loads only once what they all load. The other folders start
- * git or commands all the time, which takes longer the more memory a process has, or load modules that read its
- * environment: there each file has a process of its own.
+ * One process runs many test files of these folders, so that shared modules are loaded only once. In the other folders each
+ * file has its own process: they keep starting git or other commands, which takes longer the more memory a process has, or
+ * load modules that read its environment.
  */
 const together = [
   'alerts',
@@ -27,14 +27,14 @@ const together = [
 
 const shared = {
   environment: 'node',
-  // Most of a file's time is its database's, which is another process or WebAssembly on the same cores.
+  // Most of a test file's time is spent in its database, a separate process or WebAssembly on the same cores.
   pool: 'forks',
   maxWorkers: 2,
-  // Generous: a slow machine is no failure.
+  // Generous, so that a slow machine causes no failures.
   testTimeout: 90_000,
   hookTimeout: 120_000,
-  // What starts browsers, servers and processes on a busy machine may fail by bad luck, a defect fails twice. Vitest
-  // marks what passed only then, and the check run lists it.
+  // Tests that start browsers, servers and processes on a busy machine may fail by bad luck; a defect fails twice. Vitest
+  // marks tests that passed only on the retry, and the check run lists them.
   retry: 1,
 } as const;
 
