@@ -3,7 +3,7 @@ import type { Plugin, Rollup } from 'vite';
 
 const MAX_GZIPPED_BYTES = 200_000;
 
-/** Fails the build when the browser needs more script than this, or more than one file, before the overview works. */
+/** Fails the build if the overview needs more than `MAX_GZIPPED_BYTES` of script, or more than one file of it. */
 export function firstPageBudget(): Plugin {
   return {
     name: 'first-page-budget',
@@ -18,9 +18,11 @@ export function firstPageBudget(): Plugin {
       };
       for (const { fileName, isEntry } of chunks) if (isEntry) need(fileName);
       if (needed.size > 1) {
-        this.error(`the first page needs ${needed.size} files of script, which load one by one`);
+        this.error(
+          `the first page needs ${needed.size} script files, which load one after the other`,
+        );
       }
-      // A script that is built on its own is no chunk.
+      // The start script is built on its own, so it is an asset and not a chunk.
       const scripts = Object.values(bundle).filter(
         (file) => file.type === 'asset' && file.fileName.endsWith('.js'),
       ) as Rollup.OutputAsset[];
@@ -30,7 +32,7 @@ export function firstPageBudget(): Plugin {
       ].reduce((sum, script) => sum + gzipSync(script).length, 0);
       if (bytes > MAX_GZIPPED_BYTES) {
         this.error(
-          `the first page needs ${bytes} bytes of gzipped script, more than ${MAX_GZIPPED_BYTES}: load what it can do without with import()`,
+          `the first page needs ${bytes} bytes of gzipped script, more than ${MAX_GZIPPED_BYTES}: load what can wait with import()`,
         );
       }
       this.info(`the first page needs ${bytes} bytes of gzipped script`);

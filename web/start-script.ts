@@ -2,7 +2,7 @@ import { build, type Plugin, type Rollup } from 'vite';
 
 const SOURCE = 'src/start/start.ts';
 
-/** Puts `src/start/` into a small script of its own at the top of the page, where nothing has to load before it. */
+/** Builds `src/start/` as a small script at the top of the page, so that it runs before anything else loads. */
 export function startScript(target: string[]): Plugin {
   let isServing = false;
   let fileName = '';

@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     await page.getByLabel('User name').fill('grace');
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
     await button('Log in').click();
-    await page.getByText('Only the owner sees them').waitFor();
+    await page.getByText('Only the owner sees the channels').waitFor();
     expect(await page.getByText('on-call').count()).toBe(0);
     expect(await button('Add a channel').count()).toBe(0);
   });

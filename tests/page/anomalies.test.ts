@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     const [open, confirmed] = await section().getByRole('alert').allTextContents();
     expect(open).toContain('refs/heads/main: aaaaaaaaaaaa → cccccccccccc');
     expect(open).toContain(`refs/heads/${HOSTILE}: bbbbbbbbbbbb → gone`);
-    expect(open).toContain('30 in all');
+    expect(open).toContain('30 in total');
     expect(confirmed).toContain('the note was lost');
     expect(confirmed).toContain(`by ${HOSTILE}.`);
   });
@@ -100,10 +100,12 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     ]);
     const { open, page } = site;
     await open('/app/repositories/acme/app');
-    await section('What you would lose tonight').getByText('Its wiki').waitFor();
+    await section('What you would lose with the source').getByText('Its wiki').waitFor();
     await page.setViewportSize({ width: 390, height: 800 });
     await open('/app/repositories');
-    await section('Coverage').getByText('1 are backed up').waitFor();
+    await section('Coverage')
+      .getByText(/^1 of 2 repositories .* is backed up\.$/)
+      .waitFor();
     expect(await section('Coverage').getByRole('table').textContent()).toBe(
       `acme/leftexcludedby ${HOSTILE}`,
     );
@@ -114,7 +116,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
 
   it('stand beside a repository that is lost, with the reason', async () => {
     await site.open('/app/repositories/acme/gone');
-    await site.page.getByText('Gone at its source').waitFor();
+    await site.page.getByText('Lost at its source').waitFor();
     await site.page.getByText('access lost: it answers 404').first().waitFor();
     await site.open('/app/repositories?state=lost');
     await site.page.getByRole('cell', { name: 'Lost', exact: true }).waitFor();

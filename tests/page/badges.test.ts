@@ -22,8 +22,8 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
 
   it('are made for a repository, shown once with their address, and revoked', async () => {
     await site.open('/app/repositories/acme/app');
-    await section().getByText('There are no badges yet.').waitFor();
-    await button('Make a badge').click();
+    await section().getByText('No badges yet.').waitFor();
+    await button('Create a badge').click();
     const image = section().getByRole('img', { name: 'The new badge' });
     await image.waitFor();
     await site.page.waitForFunction(
@@ -39,12 +39,12 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
     expect(await read()).toBe(200);
 
     await button('Revoke badge 1').click();
-    const dialog = site.page.getByRole('dialog', { name: 'Revoke a badge' });
+    const dialog = site.page.getByRole('dialog', { name: 'Revoke badge 1?' });
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await read()).toBe(200);
     await button('Revoke badge 1').click();
     await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await section().getByText('There are no badges yet.').waitFor();
+    await section().getByText('No badges yet.').waitFor();
     expect(await image.count()).toBe(0);
     expect(await read()).toBe(404);
     // The archive of this repository is nowhere.
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
 
   it('are listed below the repositories, those of all among them', async () => {
     await site.open('/app/repositories');
-    await button('Make a badge of all repositories').click();
+    await button('Create a badge for all repositories').click();
     await section().getByText('All repositories', { exact: true }).waitFor();
     await sql(
       site.db,
@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
     await site.page.reload();
     await section().getByText(NAME).waitFor();
     await section()
-      .getByText(/^Badge 2, made .* by ada$/)
+      .getByText(/^Badge 2, created .* by ada$/)
       .waitFor();
     expect(site.complaints).toEqual([]);
   });
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
       NAME,
     ]);
     await site.open('/app/repositories');
-    await button('Make a badge of all repositories').click();
+    await button('Create a badge for all repositories').click();
     await section().getByRole('img', { name: 'The new badge' }).waitFor();
     const width = await site.page.evaluate<number>('document.documentElement.scrollWidth');
     expect(width).toBeLessThanOrEqual(390);

@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)(
           request_id: 'lost-1',
         });
         await chat.site.open(`/app/chat/${id}`);
-        await turn('Is all well?').getByText('There is no answer').waitFor();
+        await turn('Is all well?').getByText('No answer').waitFor();
         scriptChat(chat.gateway, { text: ['Now it is.'] });
         await turn('Is all well?').getByRole('button', { name: 'Ask again' }).click();
         await chat.site.page.getByText('Now it is.').waitFor();
@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)(
 
     describe('a conversation', () => {
       const change = async (name: string, how: string) => {
-        await chat.site.page.getByRole('button', { name: `Change ${name}` }).click();
+        await chat.site.page.getByRole('button', { name: `Options for ${name}` }).click();
         await chat.site.page.getByRole('menuitem', { name: how }).click();
       };
 
@@ -100,19 +100,17 @@ describe.skipIf(!hasChromium)(
         await ask('Is all well?', { text: ['Half'], instead: 'hang' });
         await turn('Is all well?').getByText('Half').waitFor();
         await change('Is all well?', 'Delete');
-        await dialog().getByRole('button', { name: 'Keep it' }).click();
+        await dialog().getByRole('button', { name: 'Cancel' }).click();
         await change('Is all well?', 'Delete');
         await dialog().getByRole('button', { name: 'Delete' }).click();
-        await chat.site.page.getByText('Your conversations will be listed here.').waitFor();
+        await chat.site.page.getByText('No conversations yet.').waitFor();
         expect(new URL(chat.site.page.url()).pathname).toBe('/app/chat');
         expect(await sql(chat.site.db, 'SELECT FROM chat_sessions')).toEqual([]);
       });
 
       it('that is not there says so', async () => {
         await chat.site.open(`/app/chat/${randomUUID()}`);
-        await chat.site.page
-          .getByRole('heading', { name: 'There is no such conversation' })
-          .waitFor();
+        await chat.site.page.getByRole('heading', { name: 'Conversation not found' }).waitFor();
       });
     });
   },

@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)('without a key of a gateway', () => {
     await page.getByRole('heading', { name: 'The chat needs a key' }).waitFor();
     expect(await page.getByRole('textbox', { name: 'Question' }).count()).toBe(0);
     expect(await findViolations(page)).toEqual([]);
-    await page.getByRole('link', { name: 'Open the settings' }).click();
+    await page.getByRole('link', { name: 'Open settings' }).click();
     await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
   });
 

@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       await dialog().waitFor({ state: 'detached' });
       const card = turn('Mail the week.').getByRole('button', { name: /send_report_email/ });
       await card.getByText('Waiting for you').waitFor();
-      await chat.site.page.getByRole('button', { name: 'Decide about send_report_email' }).click();
+      await chat.site.page.getByRole('button', { name: 'Decide on send_report_email' }).click();
       await dialog().getByRole('button', { name: 'Reject' }).click();
       await card.getByText('Rejected').waitFor();
     });

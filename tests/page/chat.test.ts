@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
     it('shows a failure with the id of its request, and asks again', async () => {
       await ask('Is all well?', { error: { code: 500, message: 'inner' } });
       const problem = turn('Is all well?').getByRole('alert');
-      await problem.getByText('request').waitFor();
+      await problem.getByText('request ID').waitFor();
       const [stored] = await readMessages(chat.site.db);
       expect(await problem.getByRole('code').or(problem.locator('code')).textContent()).toBe(
         stored?.request_id,

@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)(
       await site.page.getByText('1 of 3').waitFor();
       await site.page.getByText('1 failed a drill').waitFor();
       await site.page
-        .getByText('All 3 repositories are backed up. A restore drill of one of them failed.')
+        .getByText('All 3 repositories are backed up. One of them failed a restore drill.')
         .waitFor();
       const attention = site.page.getByRole('region', { name: 'Needs attention' });
       expect(await attention.getByRole('alert').allTextContents()).toEqual([
@@ -101,8 +101,8 @@ describe.skipIf(!hasChromium)(
       expect(await readFile(await markdown.path(), 'utf8')).toMatch(
         /^# [\s\S]+Restore drills: 3, proven: 2, failed: 1/,
       );
-      await page.getByLabel('To the end of').fill('2025-12-31');
-      await page.getByText('It ends before it begins').waitFor();
+      await page.getByLabel('To (inclusive)').fill('2025-12-31');
+      await page.getByText('The end is before the start').waitFor();
     });
 
     it.each(['light', 'dark'] as const)('have no violations in %s', async (colorScheme) => {

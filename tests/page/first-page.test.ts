@@ -115,8 +115,8 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
   it('leads on from an address that is none of its own', async () => {
     const { open, page } = site;
     await open('/app/repos/acme/api');
-    await page.getByRole('heading', { level: 1, name: 'Nothing here' }).waitFor();
-    await page.getByRole('link', { name: 'Go to the overview.' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+    await page.getByRole('link', { name: 'Go to the overview' }).waitFor();
     await page.getByRole('link', { name: 'Repositories' }).click();
     await page.getByRole('heading', { level: 1, name: 'Repositories' }).waitFor();
   });

@@ -47,9 +47,9 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
   it('say that nothing is wrong, and what to do to be told', async () => {
     const { open, page } = site;
     await open('/app/incidents');
-    await page.getByText('Nothing is wrong').waitFor();
+    await page.getByText('No open incidents').waitFor();
     await page.getByText('Resolved', { exact: true }).click();
-    await page.getByText('Nothing resolved yet').waitFor();
+    await page.getByText('No resolved incidents yet').waitFor();
     await page.getByText('Open', { exact: true }).click();
     await page.getByRole('link', { name: 'add a channel' }).click();
     await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await page.getByText('Resolved', { exact: true }).click();
     await articles().getByText('it was away').waitFor();
     expect(await articles().getByText('What to do').count()).toBe(0);
-    await articles().getByText('Nobody was told about it.').waitFor();
+    await articles().getByText('Nobody was notified.').waitFor();
     expect(await page.title()).not.toBe('1');
   });
 
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await insert(site.db, 'incidents', { rule: 'run_failed', summary: 'Run 1 failed' });
     const { open, page } = site;
     await open('/app/incidents');
-    await articles().getByText('Nobody has been told yet').waitFor();
+    await articles().getByText('Nobody has been notified yet').waitFor();
     await articles().getByRole('link', { name: 'add one' }).click();
     await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
   });
@@ -94,10 +94,10 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await open('/app/');
     await page.getByText('1 incident is open. All 2 repositories are backed up.').waitFor();
     await page.getByRole('link', { name: 'See incidents' }).click();
-    await page.getByLabel('1 not acknowledged').waitFor();
+    await page.getByLabel('1 unacknowledged').waitFor();
     await page.getByRole('button', { name: 'Acknowledge' }).click();
     await page.getByText('Acknowledged', { exact: false }).first().waitFor();
-    await page.getByLabel('1 not acknowledged').waitFor({ state: 'detached' });
+    await page.getByLabel('1 unacknowledged').waitFor({ state: 'detached' });
     expect(await sql(site.db, 'SELECT acknowledged_by FROM incidents ORDER BY id')).toEqual([
       { acknowledged_by: expect.stringMatching(/./) },
       { acknowledged_by: null },

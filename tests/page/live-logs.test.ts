@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await waitUntilLive();
     await log().getByText('before the restart').waitFor();
     await site.world.restart(async () => {
-      await page.getByText('Connection lost, trying again…').waitFor();
+      await page.getByText('Connection lost, retrying…').waitFor();
       await write('while the server was away');
     });
     await log().getByText('while the server was away').waitFor();

@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await context.clearCookies();
       await page.goto('about:blank');
       await page.goto(link);
-      await page.getByText('This login link was used already').waitFor();
+      await page.getByText('This login link has already been used').waitFor();
     });
 
     it('works by password, and leads to the page that was asked for', async () => {
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await logIn();
       await open(`/app/runs/${bad}`);
       await page.getByText('Record what helped below').waitFor();
-      await page.getByText('use “Back up now” on the page of the repository').waitFor();
+      await page.getByText('use “Back up now” on the repository’s page').waitFor();
       expect(
         await page
           .getByRole('listitem')
@@ -144,7 +144,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await logIn();
       await open('/app/runs');
       await page.getByRole('link', { name: `#${good}`, exact: true }).waitFor();
-      await page.getByRole('switch', { name: 'Only with failures' }).click();
+      await page.getByRole('switch', { name: 'Failures only' }).click();
       await page
         .getByRole('link', { name: `#${good}`, exact: true })
         .waitFor({ state: 'detached' });

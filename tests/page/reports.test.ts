@@ -63,15 +63,15 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     const { complaints, open, page } = site;
     const made = [
       ['Latest backup', 'Repositories'],
-      ['Summary of 30 days', 'Days'],
+      ['30-day summary', 'Days'],
       ['Investigation of a failure', 'acme/web'],
     ] as const;
     for (const [type, content] of made) {
       await open('/app/reports');
-      await button('Make a report').click();
+      await button('Create a report').click();
       await page.getByRole('radio', { name: type }).click();
       await page.getByLabel('Subject').fill(`Mine: ${type}`);
-      await button('Make it').click();
+      await button('Create').click();
       await heading(`Mine: ${type}`).waitFor();
       await preview().getByText(content).first().waitFor();
     }
@@ -86,21 +86,21 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   it('makes a report of one run, and says when there is no such run', async () => {
     const { open, page } = site;
     await open('/app/reports');
-    await button('Make a report').click();
+    await button('Create a report').click();
     await page.getByLabel('Run').fill('999');
-    await button('Make it').click();
+    await button('Create').click();
     await page.getByRole('alert').getByText('run 999 does not exist').waitFor();
     await page.getByLabel('Run').fill(String(run));
-    await button('Make it').click();
+    await button('Create').click();
     await preview().getByText('acme/web').first().waitFor();
   });
 
   it('shows what a log holds as text', async () => {
     const { complaints, open, page } = site;
     await open('/app/reports');
-    await button('Make a report').click();
+    await button('Create a report').click();
     await page.getByRole('radio', { name: 'Investigation of a failure' }).click();
-    await button('Make it').click();
+    await button('Create').click();
     await preview().getByText('<script>').first().waitFor();
     await expectNothingRan();
     expect(complaints).toEqual([]);
@@ -154,13 +154,13 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     await page.getByRole('checkbox', { name: 'Ops@example.com' }).uncheck();
     const before = mail.delivered.length;
     await button('Continue').click();
-    await page.getByText('goes to 1 address, and to nobody else').waitFor();
+    await page.getByText('will be mailed to 1 address and nobody else').waitFor();
     const shown = page.getByRole('dialog').getByRole('listitem');
     expect(await shown.allInnerTexts()).toEqual(['boss@example.com']);
     // Until now nobody was mailed.
     expect(mail.delivered).toHaveLength(before);
-    await button('Send it now').click();
-    await page.getByText('It went to boss@example.com').waitFor();
+    await button('Send now').click();
+    await page.getByText('Sent to boss@example.com').waitFor();
     await page.getByText('Mailed', { exact: true }).waitFor();
     expect(mail.delivered).toHaveLength(before + 1);
     const [sent] = mail.delivered.slice(-1);
@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     await open(`/app/reports/${id}`);
     await button('Send…').click();
     await button('Continue').click();
-    await button('Send it now').click();
+    await button('Send now').click();
     await page.getByRole('dialog').getByText('the domain is not verified').waitFor();
     await page.reload();
     await page.getByText('The mail was not sent').waitFor();
@@ -210,7 +210,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
       await open('/app/reports');
       await page.getByRole('link', { name: 'Checked' }).first().waitFor();
       expect(await findViolations(page)).toEqual([]);
-      await button('Make a report').click();
+      await button('Create a report').click();
       await page.getByRole('radio', { name: 'Latest backup' }).waitFor();
       expect(await findViolations(page)).toEqual([]);
       await open(`/app/reports/${id}`);
@@ -240,8 +240,8 @@ describe.skipIf(!hasChromium)('without mail (skipped without /usr/bin/chromium)'
   it('names the variables that are missing', async () => {
     await withPage({ SMTP_FROM: 'backups@example.com' }, async ({ open, page }) => {
       await open('/app/reports');
-      await page.getByRole('button', { name: 'Make a report' }).click();
-      await page.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('button', { name: 'Create a report' }).click();
+      await page.getByRole('button', { name: 'Create' }).click();
       await page.getByRole('button', { name: 'Send…' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByText('RESEND_API_KEY and SMTP_TO not set').waitFor();

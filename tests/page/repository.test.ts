@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)(
       await open('/app/repositories/local/lost');
       await page.getByText('The last backup failed').waitFor();
       await page.getByRole('alert').getByText('there is no folder').waitFor();
-      await page.getByText('There is no archive yet').waitFor();
+      await page.getByText('No archive yet').waitFor();
       expect(await archiveFigure()).toBe('Archivenone');
       expect(await page.getByText('0 bytes').count()).toBe(0);
     });
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)(
       const { open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Verify' }).click();
-      await page.getByText('it is the archive that was recorded').waitFor();
+      await page.getByText('it matches the recorded checksum').waitFor();
       const command =
         (await page.locator('pre', { hasText: '/local__widgets.bundle' }).textContent()) ?? '';
       await execute('sh', ['-c', command], { cwd: folder });
@@ -125,9 +125,9 @@ describe.skipIf(!hasChromium)(
       await insertResult(db, run, 'owner/given-up', { status: 'failed', fault: 'missing' });
       await open('/app/repositories/owner/given-up');
       await page.getByRole('button', { name: 'Forget this repository' }).click();
-      await page.getByRole('dialog').getByText('What was backed up is kept').waitFor();
+      await page.getByRole('dialog').getByText('Its backups are kept').waitFor();
       await page.getByRole('button', { name: 'Forget', exact: true }).click();
-      await page.getByText('Given up').waitFor();
+      await page.getByRole('alert').getByText('Alerts and counts leave it out').waitFor();
       expect(await findViolations(page)).toEqual([]);
       await open('/app/repositories');
       await heading('Repositories').waitFor();
@@ -146,7 +146,7 @@ describe.skipIf(!hasChromium)(
     it('show its files as text, and let them be downloaded as they are', async () => {
       const { complaints, open, page } = site;
       await open('/app/repositories/local/widgets');
-      await page.getByRole('button', { name: 'Show the files' }).click();
+      await page.getByRole('button', { name: 'Show files' }).click();
       await page.getByRole('button', { name: 'README.md' }).click();
       await page.getByRole('dialog').getByText(HOSTILE).waitFor();
       const [download] = await Promise.all([
@@ -159,7 +159,7 @@ describe.skipIf(!hasChromium)(
       await page.getByLabel('Path starts with').fill('logo');
       await page.getByRole('button', { name: 'README.md' }).waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'logo.bin' }).click();
-      await page.getByText('This is not text').waitFor();
+      await page.getByText('This is not a text file').waitFor();
       expect(await page.title()).not.toBe('taken');
       expect(complaints).toEqual([]);
     });
@@ -179,13 +179,13 @@ describe.skipIf(!hasChromium)(
       const { open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Back up now' }).click();
-      await page.getByText('the worker takes it up with its next run').waitFor();
+      await page.getByText('the worker will pick it up in its next run').waitFor();
       const wait =
         /next run, expected|No schedule is known yet; start a run with npm run worker -- run/;
       await page.getByRole('status').filter({ hasText: wait }).waitFor();
-      await page.getByRole('button', { name: 'Withdraw' }).click();
+      await page.getByRole('button', { name: 'Withdraw request' }).click();
       await page.getByRole('button', { name: 'Back up now' }).click();
-      await page.getByRole('button', { name: 'Withdraw' }).waitFor();
+      await page.getByRole('button', { name: 'Withdraw request' }).waitFor();
       const commit = await repository.commit({ 'CHANGES.md': 'more\n' });
       expect((await backUp(repository.path)).code).toBe(0);
       await page.reload();
@@ -201,7 +201,7 @@ describe.skipIf(!hasChromium)(
       await page.getByRole('heading', { name: 'What to do' }).waitFor();
       await page.getByRole('button', { name: 'Record a fix' }).click();
       await page.getByLabel('What was fixed, in one line').fill('Put the folder back');
-      await page.getByLabel('The cause, and what was done').fill(`It was moved. ${HOSTILE}`);
+      await page.getByLabel('The cause, and how it was fixed').fill(`It was moved. ${HOSTILE}`);
       await page.getByRole('button', { name: 'Record', exact: true }).click();
       await page.getByText('Put the folder back').waitFor();
       await page.getByRole('alert').getByText(HOSTILE).waitFor();
@@ -225,8 +225,8 @@ describe.skipIf(!hasChromium)(
         expect(await findViolations(page)).toEqual([]);
       }
       await page.getByRole('button', { name: 'Verify' }).click();
-      await page.getByText('it is the archive that was recorded').waitFor();
-      await page.getByRole('button', { name: 'Show the files' }).click();
+      await page.getByText('it matches the recorded checksum').waitFor();
+      await page.getByRole('button', { name: 'Show files' }).click();
       await page.getByRole('button', { name: 'README.md' }).click();
       await page.getByRole('dialog').getByText(HOSTILE).waitFor();
       expect(await findViolations(page)).toEqual([]);

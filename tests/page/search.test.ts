@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
 
   const results = () => site.page.getByRole('list', { name: 'Results' }).getByRole('listitem');
   const ask = async (words: string) => {
-    await site.page.getByLabel('Words to find').fill(words);
+    await site.page.getByLabel('Search for').fill(words);
     await site.page.keyboard.press('Enter');
   };
 
@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await page.reload();
     await results().first().waitFor();
     expect(await results().count()).toBe(2);
-    expect(await page.getByLabel('Words to find').inputValue()).toBe('lighthouse -nobody');
+    expect(await page.getByLabel('Search for').inputValue()).toBe('lighthouse -nobody');
   });
 
   it('counts the kinds of results, and shows one of them by the address', async () => {
@@ -126,7 +126,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
         : route.continue(),
     );
     await open('/app/search?q=lighthouse');
-    await page.getByRole('alert').getByText('request').waitFor();
+    await page.getByRole('alert').getByText('request ID').waitFor();
   });
 
   it('fits a phone, without scrolling sideways', async () => {
@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await page.getByRole('heading', { name: 'Search', level: 1 }).waitFor();
     // While it closes, the palette gives the focus back.
     await page.getByRole('textbox', { name: 'Go to' }).waitFor({ state: 'detached' });
-    await page.getByLabel('Words to find').focus();
+    await page.getByLabel('Search for').focus();
     await page.keyboard.type('"lighthouse is dark"');
     await page.keyboard.press('Enter');
     await results().first().waitFor();

@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       await page.getByText('No key is connected').waitFor();
       const popup = await connect();
       await popup.getByText('Your key is connected').waitFor();
-      await page.getByText('which ends with').waitFor();
+      await page.getByText('which ends in').waitFor();
 
       const asked = authorization.asked.at(-1);
       const [exchange] = gateway.requestsTo('/auth/keys');
@@ -81,11 +81,11 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       await forged.goto(`${site.world.server.url}/app/settings/gateway/forged?code=theirs`);
       await forged.getByLabel('Connecting').waitFor();
       await forged.clock.runFor(21_000);
-      await forged.getByText('The page that started it is no longer open').waitFor();
+      await forged.getByText('The page that started this is no longer open').waitFor();
       expect(gateway.requestsTo('/auth/keys')).toEqual([]);
       // The login that was started still works.
       await popup.goto(authorization.answer());
-      await page.getByText('which ends with').waitFor();
+      await page.getByText('which ends in').waitFor();
     });
 
     it('works in the same window too', async () => {
@@ -97,8 +97,8 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       const address = await page.getByRole('link', { name: 'Open it' }).getAttribute('href');
       await page.goto(address ?? '');
       await page.getByText('Your key is connected').waitFor();
-      await page.getByRole('link', { name: 'To the settings' }).click();
-      await page.getByText('which ends with').waitFor();
+      await page.getByRole('link', { name: 'Go to the settings' }).click();
+      await page.getByText('which ends in').waitFor();
     });
 
     it('says in both windows why the gateway gave no key', async () => {
@@ -141,27 +141,29 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
     it('are built with a model after saying what it costs, used, replaced and deleted', async () => {
       const { complaints, page } = site;
       await openTab('search');
-      await page.getByText('There are no vectors yet').waitFor();
+      await page.getByText('No vectors yet').waitFor();
       await button('Choose a model').click();
       await page.getByRole('radio', { name: 'Acme Embed' }).check();
       expect(await page.getByRole('radio', { name: 'Acme Embed Pro' }).count()).toBe(0);
       await page.getByRole('radio', { name: /hashing|Hashing/ }).check();
       await button('Continue').click();
-      await page.getByText('the server computes them itself, and nothing leaves it').waitFor();
+      await page
+        .getByText('the server computes the vectors itself, and nothing leaves it')
+        .waitFor();
       expect(await generations()).toEqual([]);
-      await button('Build them').click();
-      await button('Use it for searches').click();
+      await button('Build').click();
+      await button('Use for searches').click();
       await page.getByRole('row').filter({ hasText: '#1' }).getByText('In use').waitFor();
       await page.getByText('30 vectors').waitFor();
 
-      await button('Switch the model').click();
+      await button('Switch model').click();
       await page.getByRole('radio', { name: /hashing|Hashing/ }).check();
       await button('Continue').click();
       await page.getByText('about 30 records').waitFor();
-      await button('Build them').click();
-      await button('Use it for searches').click();
+      await button('Build').click();
+      await button('Use for searches').click();
       await page.getByRole('row').filter({ hasText: '#1' }).getByText('Retired').waitFor();
-      await button('Delete retired and failed ones').click();
+      await button('Delete retired and failed generations').click();
       await page.getByRole('row').filter({ hasText: '#1' }).waitFor({ state: 'detached' });
       expect(await generations()).toEqual(['ACTIVE']);
       expect(complaints).toEqual([]);
@@ -183,11 +185,11 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       );
       const { page } = site;
       await openTab('search');
-      await page.getByText('15 of 30 records, 50 %, 3 failed').waitFor();
+      await page.getByText('15 of 30 records, 50%, 3 failed').waitFor();
       const bar = page.getByRole('progressbar', { name: 'Records with vectors' });
       expect(await bar.getAttribute('aria-valuenow')).toBe('50');
       await page.getByText('the model was too slow').waitFor();
-      expect(await button('Switch the model').isDisabled()).toBe(true);
+      expect(await button('Switch model').isDisabled()).toBe(true);
       // Somebody else finishes five: the page sees it without being asked.
       await sql(
         db,
@@ -195,8 +197,8 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
            (SELECT id FROM embedding_jobs WHERE generation_id = 50 AND status = 'pending' LIMIT 5)`,
       );
       await page.getByText('20 of 30 records').waitFor();
-      await button('Build it here').click();
-      await button('Use it for searches').waitFor();
+      await button('Build here').click();
+      await button('Use for searches').waitFor();
     });
   });
 });

@@ -203,7 +203,7 @@ describe.skipIf(!hasChromium)('without secrets (skipped without /usr/bin/chromiu
       expect(await page.getByRole('button', { name: 'Connect your key' }).count()).toBe(0);
       // A gateway that cannot be reached is no error of the settings.
       await page.getByText('Not available: the models of the gateway').waitFor();
-      expect(await page.getByText('That did not work').count()).toBe(0);
+      expect(await page.getByText('Something went wrong').count()).toBe(0);
       await open('/app/settings?tab=agents');
       await page.getByText('MCP_AUTH_TOKEN not set').waitFor();
     });

@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
     expect(first).toContain('First failed 2 days ago');
     expect(first).toContain(REASON);
     expect(first).toContain('version 5, stored 3 days ago');
-    expect(await failing.last().textContent()).toContain('has nothing of it yet');
+    expect(await failing.last().textContent()).toContain('nothing stored yet');
     const shown = await section().textContent();
     expect(shown).toContain('file:///mnt/nasversion 7, stored just now');
     expect(shown).toContain('file:///mnt/plainstored just now');

@@ -98,7 +98,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     await version(SECOND_PAGE).click();
     await row('refs/heads/topic-048').waitFor();
     expect(await row('refs/heads/topic-060').count()).toBe(0);
-    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('button', { name: 'Load more' }).click();
     await row('refs/heads/topic-060').waitFor();
     await page.getByText('Tags', { exact: true }).click();
     await row('refs/tags/v1.0').waitFor();
@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     await row('refs/tags/v1.0').waitFor({ state: 'detached' });
     await page.getByRole('row').filter({ hasText: HOSTILE }).waitFor();
     await page.getByLabel('Name contains').fill('nothing');
-    await page.getByText('This version has no such branch or tag').waitFor();
+    await page.getByText('No ref of this version matches').waitFor();
   });
 
   it('show what an earlier one had, by keyboard', async () => {
@@ -137,7 +137,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   it('say what to expect of a repository that has none', async () => {
     const { open, page } = site;
     await open('/app/repositories/acme/plain');
-    await page.getByText('There are no versions yet').waitFor();
+    await page.getByText('No versions yet').waitFor();
   });
 
   it('stand beside results that say what the archive lacks, and how often it was tried', async () => {
@@ -172,7 +172,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
       await open(path);
       await page.getByText('4.0 GiB received').waitFor();
       await page.getByText(`acme/${HOSTILE}`).waitFor();
-      await page.getByText('Receiving objects, 42 %, 3.0 GiB').waitFor();
+      await page.getByText('Receiving objects, 42%, 3.0 GiB').waitFor();
       await page.getByText('Checking', { exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
     }

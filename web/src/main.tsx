@@ -11,7 +11,7 @@ import { removeFirstSentence } from './start/first-sentence.ts';
 
 const usedColors = ['teal', 'red', 'orange', 'blue', 'gray'];
 
-/** Darker (in the dark theme, lighter) than Mantine's own: text on a tint has too little contrast with those. */
+/** Darker than Mantine's own colors (lighter in the dark theme), whose contrast on a tint is too low for text. */
 function readableTints(shade: number, mixed: string): Record<string, string> {
   return Object.fromEntries(
     usedColors.map((color) => [
@@ -27,7 +27,7 @@ const resolveVariables: CSSVariablesResolver = () => ({
   dark: { '--mantine-color-dimmed': 'var(--mantine-color-dark-1)', ...readableTints(3, 'white') },
 });
 
-// The head of a dialog is no second banner of the page.
+// `role: none` keeps the header of a dialog from being announced as a second banner of the page.
 const dialog = {
   defaultProps: {
     attributes: { header: { role: 'none' } },
@@ -47,7 +47,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // The server has said what is wrong; only a lost connection is worth another try.
+      // Only a lost connection (status 0) is worth a retry: otherwise the server has said what is wrong.
       retry: (count, error) => count < 2 && error instanceof ApiError && error.status === 0,
     },
   },
@@ -63,7 +63,7 @@ queries.getQueryCache().subscribe(({ type, query }) => {
   }
 });
 
-// After an update of the server, the parts of the old page are gone.
+// After a server update, the script files of the old page no longer exist: reload, at most once a minute.
 window.addEventListener('vite:preloadError', () => {
   const last = Number(sessionStorage.getItem('reloaded'));
   if (Date.now() - last < 60_000) return;

@@ -25,9 +25,9 @@ const rootRoute = createRootRouteWithContext<{ queries: QueryClient }>()({
   ),
   notFoundComponent: () => (
     <Shell>
-      <Page title="Nothing here">
-        <Empty title="There is no such page">
-          <Link to="/">Go to the overview.</Link>
+      <Page title="Page not found">
+        <Empty title="There is no page at this address">
+          <Link to="/">Go to the overview</Link>
         </Empty>
       </Page>
     </Shell>
@@ -48,7 +48,7 @@ const shellRoute = createRoute({
   id: 'shell',
   component: Shell,
   async beforeLoad({ context, location }) {
-    // Its data is asked for while the login is still being checked.
+    // Requests the data of the overview while the login is still being checked.
     if (location.pathname === '/') void context.queries.prefetchQuery(overview);
     try {
       await context.queries.ensureQueryData(me);
@@ -62,16 +62,16 @@ const shellRoute = createRoute({
 const pageSearch = ({ page }: Record<string, unknown>): { page?: number } =>
   Number.isSafeInteger(page) && Number(page) > 1 ? { page: Number(page) } : {};
 
-/** The longest text in an address that is still a filter. */
+/** The length to which a text filter from the address is cut. */
 const MAX_TEXT = 255;
 
-/** A text of the address; nothing if it is empty. The router makes numbers of digits. */
+/** A text filter from the address, unless it is empty. The router parses digits as a number. */
 function textSearch<Key extends string>(key: Key, value: unknown): { [K in Key]?: string } {
   const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
   return (text === '' ? {} : { [key]: text.slice(0, MAX_TEXT) }) as { [K in Key]?: string };
 }
 
-/** One of the choices; nothing if it is none of them. */
+/** A filter from the address if it is one of the choices. */
 function chosen<Key extends string, Choice extends string>(
   key: Key,
   choices: readonly Choice[],
@@ -172,7 +172,7 @@ const searchRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/search/search.tsx'), 'SearchPage'),
 });
 
-// One page for both, so that an answer goes on while its conversation gets an address.
+// One page for both routes, so that an answer keeps streaming while its new conversation gets an address.
 const chatRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/chat',
@@ -200,7 +200,7 @@ const settingsRoute = createRoute({
     typeof tab === 'string' ? { tab } : {},
   component: lazyRouteComponent(() => import('./pages/settings/settings.tsx'), 'SettingsPage'),
 });
-/** In a window of its own, without the navigation. */
+/** Opens in its own window, without the navigation. */
 const gatewayReturnRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/settings/gateway/$state',

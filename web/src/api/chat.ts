@@ -6,13 +6,12 @@ export type ChatEvent = Schemas['ChatEvent'];
 export type Message = Schemas['ChatMessage'];
 export type Session = Schemas['ChatSession'];
 
-/** A running turn, with its confirmation's end by the clock of this browser. */
 export type RunningTurn = Schemas['RunningChatTurn'];
 
 const SESSIONS_AT_ONCE = 50;
 const POLL_MS = 1_500;
 
-/** The conversations, the latest changed first. */
+/** The conversations, most recently changed first. */
 export const sessions = infiniteQueryOptions({
   queryKey: ['chat', 'sessions'],
   queryFn: async ({ pageParam: page }) => {
@@ -24,7 +23,7 @@ export const sessions = infiniteQueryOptions({
     last.length === SESSIONS_AT_ONCE ? all.length + 1 : undefined,
 });
 
-/** What is stored of a conversation, and which of its turns go on. */
+/** The stored messages of a conversation, and its running turns. */
 export interface Conversation {
   messages: readonly Message[];
   running: readonly RunningTurn[];
@@ -32,12 +31,12 @@ export interface Conversation {
   clockOffset: number;
 }
 
-/** The newest messages of a conversation; asked again while a turn of it runs. */
+/** The newest messages of a conversation, refreshed while one of its turns runs. */
 export const conversation = (id: string, limit: number) =>
   queryOptions({
     queryKey: ['chat', 'conversation', id, limit],
     queryFn: async ({ client, queryKey, signal }): Promise<Conversation> => {
-      // In this order: what runs no longer is then among the messages.
+      // Turns first: a turn that has ended since is then among the messages.
       const answer = await api.GET('/chat/turns', {
         params: { query: { session_id: id } },
         signal,
@@ -69,7 +68,7 @@ export interface AskedStream {
   clockOffset: number;
 }
 
-/** Asks a question whose turn goes on if this page is left. */
+/** Asks a question. Its turn goes on if the user leaves this page. */
 export async function askChat(
   asked: { session: string; requestId: string; question: string },
   signal: AbortSignal,
@@ -80,7 +79,7 @@ export async function askChat(
     parseAs: 'stream',
     signal,
   });
-  if (!data) throw new Error('the answer has no body');
+  if (!data) throw new Error('the response has no body');
   return { events: readEvents(data), clockOffset: readClockOffset(response) };
 }
 
@@ -98,7 +97,7 @@ async function* readEvents(bytes: ReadableStream<Uint8Array>): AsyncGenerator<Ch
   }
 }
 
-/** Less is only that the header has no fractions of a second. */
+/** Smaller offsets are ignored: the Date header has no fractions of a second. */
 const MIN_OFFSET_MS = 2_000;
 
 function readClockOffset({ headers }: Response): number {

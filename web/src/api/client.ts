@@ -4,11 +4,11 @@ import type { components, paths } from './schema.ts';
 
 export type Schemas = components['schemas'];
 
-/** A request that failed: what the server says, and the id under which its log has more. */
+/** A failed request: the server's message, and the request id to look for in its log. */
 export class ApiError extends Error {
   readonly status: number;
   readonly requestId: string | null;
-  /** What kind of failure it is, where the server says so: `NOT_FOUND`. */
+  /** The server's error code, such as `NOT_FOUND`. */
   readonly code: string | null;
 
   constructor(
@@ -24,7 +24,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Makes every failure an ApiError, whichever of the server's error bodies it has. */
+/** Turns every failure into an `ApiError`, whatever the shape of the error body. */
 const throwErrors: Middleware = {
   async onResponse({ response }) {
     if (response.ok) return;
@@ -41,7 +41,7 @@ const throwErrors: Middleware = {
   },
 };
 
-/** A field of the error; an error that is a text is its own message. */
+/** A text field of the error body. An error that is a string is the message itself. */
 function textIn(body: unknown, field: 'message' | 'code'): string | null {
   const { error } = Object(body) as { error?: unknown };
   if (typeof error === 'string') return field === 'message' ? error : null;
@@ -49,11 +49,11 @@ function textIn(body: unknown, field: 'message' | 'code'): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Asks the server that the page is from. The browser adds the session cookie. */
+/** The client of the server that serves the page. The browser adds the session cookie. */
 export const api = createClient<paths>({ baseUrl: '/', fetch: fetchOrTakeEarly });
 api.use(throwErrors);
 
-/** The body of an answer; a failure has been thrown before. */
+/** The body of a response. Failures have been thrown already. */
 export async function body<Data>(answer: Promise<{ data?: Data }>): Promise<Data> {
   return (await answer).data as Data;
 }

@@ -1,11 +1,11 @@
 declare global {
   interface Window {
-    /** Answers that `start/ask-early.ts` asked for, by path. */
+    /** The responses that `start/ask-early.ts` requested, by path. */
     earlyAnswers?: Map<string, Promise<Response>>;
   }
 }
 
-/** Asks the server, unless the page asked the same while its code was loading. Each of these answers is used once. */
+/** Sends a request, unless the page sent the same one while its code was loading. Each early response is used once. */
 export function fetchOrTakeEarly(request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const path = `${pathname}${search}`;

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, body } from './client.ts';
 
-/** What this installation can do, and why not more. */
+/** Which features this installation has, and why the others are off. */
 export const installation = queryOptions({
   queryKey: ['installation'],
   queryFn: async () => (await body(api.GET('/config'))).data,

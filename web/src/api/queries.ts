@@ -2,10 +2,10 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, body, type Schemas } from './client.ts';
 
 const REFRESH_MS = 15_000;
-/** While something is about to change. */
+/** The interval while something is about to change. */
 const SOON_MS = 3_000;
 
-/** Who is logged in. */
+/** The logged-in user. */
 export const me = queryOptions({
   queryKey: ['me'],
   queryFn: async () => (await body(api.GET('/auth/me'))).data,
@@ -42,7 +42,7 @@ export const overview = queryOptions({
   queryKey: ['overview'],
   queryFn: () => body(api.GET('/api/overview')),
   refetchInterval: ({ state: { data } }) =>
-    // Whoever has no backup yet is about to make the first.
+    // A user without backups is about to make the first.
     data && (data.running !== null || data.repositories.total === 0) ? SOON_MS : REFRESH_MS,
 });
 
@@ -51,7 +51,7 @@ export interface RepositoriesQuery {
   page?: number | undefined;
   text?: string | undefined;
   state?: RepositoryState | undefined;
-  /** Those that somebody has forgotten, instead of the tracked ones. */
+  /** List the forgotten repositories instead of the tracked ones. */
   forgotten?: true | undefined;
   order?: 'size' | 'name' | 'newest' | 'worst' | undefined;
 }
@@ -65,7 +65,7 @@ export const repositories = (query: RepositoriesQuery) =>
     refetchInterval: REFRESH_MS,
   });
 
-/** The name of a repository in its two parts, as paths have it. */
+/** The two parts of a repository name, as API paths have them. */
 export interface RepositoryPath {
   owner: string;
   name: string;
@@ -97,7 +97,7 @@ export const versions = (
     refetchInterval: REFRESH_MS,
   });
 
-/** What stores away from the worker's machine have of it. */
+/** What each off-site store has of a repository. */
 export const stores = (path: RepositoryPath) =>
   queryOptions({
     queryKey: ['repository', path, 'stores'],
@@ -105,7 +105,7 @@ export const stores = (path: RepositoryPath) =>
     refetchInterval: REFRESH_MS,
   });
 
-/** The rows of the ledger of restore drills. */
+/** The restore drills of a repository, from the ledger. */
 export const drills = (path: RepositoryPath, query: { page: number; limit: number }) =>
   queryOptions({
     queryKey: ['repository', path, 'drills', query],
@@ -114,7 +114,7 @@ export const drills = (path: RepositoryPath, query: { page: number; limit: numbe
     refetchInterval: REFRESH_MS,
   });
 
-/** What a person should look at in a repository. */
+/** The anomalies of a repository. */
 export const anomaliesOf = (path: RepositoryPath, query: { page: number; limit: number }) =>
   queryOptions({
     queryKey: ['anomalies', path, query],
@@ -134,7 +134,6 @@ export const openAnomalies = (limit: number) =>
 
 export type IncidentState = 'open' | 'resolved';
 
-/** What somebody should know. */
 export const incidents = (query: { page: number; state: IncidentState }) =>
   queryOptions({
     queryKey: ['incidents', query],
@@ -154,7 +153,7 @@ export const incidentsOf = (repository: string) =>
     refetchInterval: REFRESH_MS,
   });
 
-/** What the login could see, and what of it is not backed up. */
+/** Which repositories the login could see, and which of them are not backed up. */
 export const coverage = (page: number) =>
   queryOptions({
     queryKey: ['coverage', page],
@@ -163,7 +162,7 @@ export const coverage = (page: number) =>
     refetchInterval: REFRESH_MS,
   });
 
-/** The badges in use, of a repository or, for null, of whatever there is. */
+/** The badges in use, of a repository or of all (null). */
 export const badges = (repository: string | null, page: number) =>
   queryOptions({
     queryKey: ['badges', repository, page],
@@ -174,7 +173,7 @@ export const badges = (repository: string | null, page: number) =>
     placeholderData: keepPreviousData,
   });
 
-/** Where the archive of a repository is served. */
+/** The address at which the archive of a repository is served. */
 export function archiveAddress({ owner, name }: RepositoryPath): string {
   return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;
 }
@@ -186,7 +185,7 @@ export const archive = (path: RepositoryPath) =>
     retry: false,
   });
 
-/** What archives of all runs weigh, newest first. */
+/** The total size of all archives after each run, newest first. */
 export const archiveSizes = queryOptions({
   queryKey: ['archive sizes'],
   queryFn: () => body(api.GET('/api/analytics/history', { params: { query: { limit: 500 } } })),
@@ -205,7 +204,7 @@ export const fixesOfRun = (id: number) =>
     queryFn: () => body(api.GET('/api/fixes', { params: { query: { run_id: id } } })),
   });
 
-/** The answer of a tool, the same that agents use. */
+/** The result of a tool that agents use too. */
 export const toolResult = (name: string, args: Record<string, unknown> = {}) =>
   queryOptions({
     queryKey: ['tool', name, args],

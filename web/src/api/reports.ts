@@ -3,12 +3,12 @@ import { api, body, type Schemas } from './client.ts';
 
 const PAGE_SIZE = 20;
 
-/** A page of one's reports, newest first, and whether there are older ones. */
+/** A page of the user's reports, newest first, and whether there are older ones. */
 export const reports = (page: number) =>
   queryOptions({
     queryKey: ['reports', 'page', page],
     queryFn: async () => {
-      // The answer does not say how many there are: the first of the next page tells whether there is one.
+      // The response has no total: reading the first report of the next page shows whether there is one.
       const [shown, next] = await Promise.all([
         read({ page, limit: PAGE_SIZE }),
         read({ page: page * PAGE_SIZE + 1, limit: 1 }),
@@ -25,7 +25,7 @@ export const report = (id: string) =>
     queryFn: async () => (await body(api.GET('/reports/{id}', { params: { path: { id } } }))).data,
   });
 
-/** Makes a report of what the database holds now. */
+/** Creates a report of what the database holds now. */
 export async function makeReport(wanted: Schemas['NewReport']): Promise<Schemas['Report']> {
   return (await body(api.POST('/reports', { body: wanted }))).data;
 }

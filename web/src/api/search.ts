@@ -9,7 +9,7 @@ export const sourceTypes: readonly SourceType[] = [
   'investigation',
 ];
 
-/** The most results that one search gives. */
+/** The most results that one search returns. */
 export const MAX_FOUND = 50;
 
 /** Searches everything, or one kind of record. */

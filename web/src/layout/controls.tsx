@@ -1,7 +1,7 @@
 import { ActionIcon, Group, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { MagnifyingGlassIcon, MoonIcon, SunIcon } from '@radix-ui/react-icons';
 
-/** What stands at the right of the header. */
+/** The buttons at the right of the header. */
 export default function Controls({ openPalette }: { openPalette: () => void }) {
   return (
     <Group gap="xs" wrap="nowrap">
@@ -21,7 +21,7 @@ export default function Controls({ openPalette }: { openPalette: () => void }) {
 
 function ColorSchemeSwitch() {
   const { toggleColorScheme } = useMantineColorScheme();
-  // What is shown, also while the system decides.
+  // The scheme in use, even if the system chooses it.
   const colorScheme = useComputedColorScheme();
   const label = colorScheme === 'dark' ? 'Use the light theme' : 'Use the dark theme';
   return (

@@ -8,8 +8,8 @@ import { formatCount } from '../parts/format.ts';
 import { notify } from '../parts/notify.ts';
 import { places } from './places.ts';
 
-/** The links to all pages. `leave` is called when one is followed. */
-export default function Navigation({ leave }: { leave: () => void }) {
+/** The links to all pages. `onFollow` is called when one is followed. */
+export default function Navigation({ onFollow }: { onFollow: () => void }) {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   return (
     <>
@@ -23,12 +23,12 @@ export default function Navigation({ leave }: { leave: () => void }) {
           rightSection={to === '/incidents' ? <OpenIncidents /> : undefined}
           active={to === '/' ? path === '/' : path.startsWith(to)}
           aria-current={path === to ? 'page' : undefined}
-          onClick={leave}
+          onClick={onFollow}
         />
       ))}
       <NavLink
         href="/docs"
-        label="API documents"
+        label="API documentation"
         mt="auto"
         c="dimmed"
         leftSection={<ReaderIcon width={18} height={18} />}
@@ -38,13 +38,13 @@ export default function Navigation({ leave }: { leave: () => void }) {
   );
 }
 
-/** How many incidents nobody has acknowledged. */
+/** The number of incidents that nobody has acknowledged. */
 function OpenIncidents() {
   const { data } = useQuery(overview);
   const count = data?.incidents.unacknowledged ?? 0;
   if (count === 0) return null;
   return (
-    <Badge color="red" variant="filled" aria-label={`${formatCount(count)} not acknowledged`}>
+    <Badge color="red" variant="filled" aria-label={`${formatCount(count)} unacknowledged`}>
       {formatCount(count)}
     </Badge>
   );
@@ -58,8 +58,8 @@ function LogOut() {
     try {
       await api.DELETE('/auth/session');
     } catch (error) {
-      const isOver = error instanceof ApiError && error.status === 401;
-      if (!isOver) {
+      const isExpired = error instanceof ApiError && error.status === 401;
+      if (!isExpired) {
         const { message } = error as Error;
         await notify({ color: 'red', title: 'You are still logged in', message });
         return;

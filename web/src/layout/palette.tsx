@@ -5,7 +5,7 @@ import { places } from './places.ts';
 
 export const openPalette = spotlight.open;
 
-/** Goes to a page by a few letters of its name. */
+/** Lets the user go to a page by typing a few letters of its name. */
 export default function Palette() {
   const navigate = useNavigate();
   return (

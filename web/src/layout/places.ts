@@ -10,7 +10,7 @@ import {
   MagnifyingGlassIcon,
 } from '@radix-ui/react-icons';
 
-/** The pages of the navigation and of the command palette. */
+/** The pages in the navigation and in the command palette. */
 export const places = [
   { to: '/', label: 'Overview', icon: HomeIcon },
   { to: '/runs', label: 'Runs', icon: ListBulletIcon },

@@ -5,14 +5,14 @@ import { lazy, type ReactNode, Suspense } from 'react';
 import { usePainted } from '../parts/use-painted.ts';
 import { Hints } from './hints.tsx';
 
-// A person first wants to know how the backups are, then to go somewhere.
+// The state of the backups comes first, the navigation after it.
 const Controls = lazy(() => import('./controls.tsx'));
 const Navigation = lazy(() => import('./navigation.tsx'));
-// Most visits do without them.
+// Most visits need neither.
 const Notices = lazy(() => import('./notices.tsx'));
 const Palette = lazy(() => import('./palette.tsx'));
 
-/** What every page but the login has around it. Without children it shows the page of the address. */
+/** The frame around every page but the login. Without children, it shows the page at the current address. */
 export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
   const [isOpen, menu] = useDisclosure();
   const isPainted = usePainted();
@@ -64,7 +64,7 @@ export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
       <AppShell.Navbar p="sm" aria-label="Pages">
         {isPainted && (
           <Suspense>
-            <Navigation leave={menu.close} />
+            <Navigation onFollow={menu.close} />
           </Suspense>
         )}
       </AppShell.Navbar>

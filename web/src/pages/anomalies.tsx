@@ -9,7 +9,7 @@ import { RepositoryLink } from '../parts/repository-link.tsx';
 
 type Anomaly = Schemas['Anomaly'];
 
-/** What is named of many changes. */
+/** The most changes that are listed. */
 const SHOWN = 5;
 const ID_LENGTH = 12;
 
@@ -19,20 +19,20 @@ const titles: Record<Anomaly['kind'], string> = {
   tags_rewritten: 'Tags were moved',
   tags_deleted: 'Tags were deleted',
   refs_gone: 'Most branches and tags are gone',
-  shrunk: 'It shrank to half or less',
+  shrunk: 'The repository shrank to half or less',
   default_branch: 'The default branch changed',
-  emptied: 'It was emptied',
-  noted: 'The archive warns',
+  emptied: 'The repository was emptied',
+  noted: 'The archive has a warning',
   missing: 'Many repositories are missing at once',
 };
 
-/** Anomalies, each with what changed; those that are open can be confirmed. */
+/** Anomalies, each with what changed, and a button to confirm those that are open. */
 export function Anomalies({
   anomalies,
   isLinked = false,
 }: {
   anomalies: readonly Anomaly[];
-  /** Whether each names its repository. */
+  /** Whether to name the repository of each. */
   isLinked?: boolean;
 }) {
   return (
@@ -61,11 +61,11 @@ function OneAnomaly({ anomaly, isLinked }: { anomaly: Anomaly; isLinked: boolean
           </Badge>
         )}
         <Text size="sm">
-          seen <Age of={seen_at} />
+          noticed <Age of={seen_at} />
         </Text>
       </Group>
       <Changes anomaly={anomaly} />
-      {change_count > SHOWN && <Text size="sm">{formatCount(change_count)} in all</Text>}
+      {change_count > SHOWN && <Text size="sm">{formatCount(change_count)} in total</Text>}
       {isOpen ? (
         <Confirm anomaly={anomaly} />
       ) : (
@@ -77,7 +77,7 @@ function OneAnomaly({ anomaly, isLinked }: { anomaly: Anomaly; isLinked: boolean
   );
 }
 
-/** Each with what it was and what it is. */
+/** The first changes, each with the value before and after. */
 function Changes({ anomaly: { kind, before, after } }: { anomaly: Anomaly }) {
   if (kind === 'noted') {
     return (
@@ -111,7 +111,7 @@ function Confirm({ anomaly: { id, repository } }: { anomaly: Anomaly }) {
     onSuccess: async () => {
       notify({ message: 'Confirmed. Pruning resumes with the next run.' });
       await Promise.all(
-        // The incident of what was confirmed has ended.
+        // Confirming an anomaly resolves its incident.
         ['anomalies', 'incidents', 'overview'].map((key) =>
           client.invalidateQueries({ queryKey: [key] }),
         ),
@@ -123,7 +123,7 @@ function Confirm({ anomaly: { id, repository } }: { anomaly: Anomaly }) {
       <Text size="sm">
         {repository === null
           ? 'Until someone confirms this, no version of any repository is pruned.'
-          : 'Until someone confirms this, no older version is pruned.'}
+          : 'Until someone confirms this, no older versions are pruned.'}
       </Text>
       {confirm.error && <Failure error={confirm.error} />}
       <Button

@@ -6,8 +6,8 @@ import { Age } from '../parts/age.tsx';
 import { notify } from '../parts/notify.ts';
 
 /**
- * Asks the worker for a run of one repository, or of all (null), and shows the request until a run claims it.
- * The worker takes it up with its next run.
+ * Requests a backup of one repository, or of all (null), and shows the request until a run claims it. The worker picks
+ * requests up in its next run.
  */
 export function BackUpNow({ target }: { target: string | null }) {
   const queries = useQueryClient();
@@ -24,14 +24,14 @@ export function BackUpNow({ target }: { target: string | null }) {
         await api.DELETE('/api/run-requests/{id}', { params });
       }
     },
-    onError: ({ message }) => notify({ color: 'red', title: 'That did not work', message }),
+    onError: ({ message }) => notify({ color: 'red', title: 'Something went wrong', message }),
     onSettled: () => queries.invalidateQueries({ queryKey: pendingRequests.queryKey }),
   });
   return (
     <Group gap="sm">
       {pending && (
         <Text size="sm" c="dimmed" role="status">
-          Requested <Age of={pending.created_at} />; <Wait />
+          Requested <Age of={pending.created_at} />; <NextRun />
         </Text>
       )}
       <Button
@@ -39,26 +39,26 @@ export function BackUpNow({ target }: { target: string | null }) {
         loading={change.isPending}
         onClick={() => change.mutate()}
       >
-        {pending ? 'Withdraw' : target === null ? 'Back up all now' : 'Back up now'}
+        {pending ? 'Withdraw request' : target === null ? 'Back up all now' : 'Back up now'}
       </Button>
     </Group>
   );
 }
 
-/** When the request will be taken up. Where no schedule is known, a person may have to start the run. */
-function Wait() {
+/** When the worker will pick up the request. Without a known schedule, someone may have to start the run. */
+function NextRun() {
   const { data } = useQuery(overview);
   const expected = data?.next_run_expected_at ?? null;
   if (expected !== null) {
     return (
       <>
-        the worker takes it up with its next run, expected <Age of={expected} />.
+        the worker will pick it up in its next run, expected <Age of={expected} />.
       </>
     );
   }
   return (
     <>
-      the worker takes it up with its next run. No schedule is known yet; start a run with{' '}
+      the worker will pick it up in its next run. No schedule is known yet; start a run with{' '}
       <Code>npm run worker -- run</Code>
     </>
   );

@@ -11,10 +11,10 @@ import { Pages } from '../parts/pages.tsx';
 
 type Badge = Schemas['Badge'];
 
-/** Badges for pages elsewhere: of a repository, or for null of all together, and the list of whatever there is. */
+/** Creates, lists and revokes the badges of a repository, or those of all repositories together (null). */
 export function Badges({ repository }: { repository: string | null }) {
   const [page, setPage] = useState(1);
-  const [asked, setAsked] = useState<Badge | null>(null);
+  const [revoked, setRevoked] = useState<Badge | null>(null);
   const client = useQueryClient();
   const creation = useMutation({
     mutationFn: () => body(api.POST('/api/badges', { body: { repository } })),
@@ -27,13 +27,13 @@ export function Badges({ repository }: { repository: string | null }) {
         Badges
       </Title>
       <Text size="sm" c="dimmed">
-        A small image for a README or a dashboard. Whoever knows its address sees the state{' '}
-        {repository === null ? 'of all repositories ' : ''}and the age of the last proof, without a
-        login, and nothing else.
+        A small image for a README or a dashboard. Anyone who knows its address sees the state{' '}
+        {repository === null ? 'of all repositories ' : ''}and the age of the last proof, and
+        nothing else, without logging in.
       </Text>
       <Group>
         <Button variant="default" loading={creation.isPending} onClick={() => creation.mutate()}>
-          {repository === null ? 'Make a badge of all repositories' : 'Make a badge'}
+          {repository === null ? 'Create a badge for all repositories' : 'Create a badge'}
         </Button>
       </Group>
       {creation.error && <Failure error={creation.error} />}
@@ -41,40 +41,45 @@ export function Badges({ repository }: { repository: string | null }) {
       <Loaded query={useQuery(badges(repository, page))} lines={1}>
         {({ data, pagination }) =>
           data.length === 0 ? (
-            <Text c="dimmed">There are no badges yet.</Text>
+            <Text c="dimmed">No badges yet.</Text>
           ) : (
             <>
               {data.map((badge) => (
-                <Row key={badge.id} badge={badge} ask={setAsked} isNamed={repository === null} />
+                <Row
+                  key={badge.id}
+                  badge={badge}
+                  revoke={setRevoked}
+                  isNamed={repository === null}
+                />
               ))}
               <Pages of={pagination} onChange={setPage} />
             </>
           )
         }
       </Loaded>
-      {asked && (
+      {revoked && (
         <Revoke
-          badge={asked}
-          close={() => setAsked(null)}
-          done={() => created?.id === asked.id && creation.reset()}
+          badge={revoked}
+          close={() => setRevoked(null)}
+          done={() => created?.id === revoked.id && creation.reset()}
         />
       )}
     </Stack>
   );
 }
 
-/** The address of a new badge, which the server does not know later. */
+/** The address of a new badge, which is shown once because the server does not keep it. */
 function Created({ badge: { svg, json } }: { badge: Schemas['CreatedBadge'] }) {
   const { origin } = window.location;
   return (
-    <Alert color="teal" title="Copy it now: its address is shown only once">
+    <Alert color="teal" title="Copy the address now: it is shown only once">
       <Stack gap="xs">
         <div>
           <img src={svg} alt="The new badge" height={20} style={{ maxWidth: '100%' }} />
         </div>
         <Text size="sm">As Markdown:</Text>
         <Command>{`![backup](${origin}${svg})`}</Command>
-        <Text size="sm">For the endpoint badge of shields.io:</Text>
+        <Text size="sm">For a shields.io endpoint badge:</Text>
         <Command>{`${origin}${json}`}</Command>
       </Stack>
     </Alert>
@@ -84,10 +89,10 @@ function Created({ badge: { svg, json } }: { badge: Schemas['CreatedBadge'] }) {
 interface RowProps {
   badge: Badge;
   isNamed: boolean;
-  ask(badge: Badge): void;
+  revoke(badge: Badge): void;
 }
 
-function Row({ badge, isNamed, ask }: RowProps) {
+function Row({ badge, isNamed, revoke }: RowProps) {
   const { id, repository, created_at, created_by } = badge;
   return (
     <Paper withBorder p="sm" radius="md">
@@ -99,7 +104,7 @@ function Row({ badge, isNamed, ask }: RowProps) {
             </Text>
           )}
           <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            Badge {id}, made <Age of={created_at} />
+            Badge {id}, created <Age of={created_at} />
             {created_by !== '' && (
               <>
                 {' '}
@@ -112,7 +117,7 @@ function Row({ badge, isNamed, ask }: RowProps) {
           size="xs"
           variant="light"
           color="red"
-          onClick={() => ask(badge)}
+          onClick={() => revoke(badge)}
           aria-label={`Revoke badge ${id}`}
         >
           Revoke
@@ -134,10 +139,10 @@ function Revoke({ badge, close, done }: { badge: Badge; close(): void; done(): v
     },
   });
   return (
-    <Modal opened onClose={close} title="Revoke a badge">
+    <Modal opened onClose={close} title={`Revoke badge ${badge.id}?`}>
       <Stack>
         <Text>
-          Pages that show badge {badge.id} will show a broken image, within five minutes. This
+          Within five minutes, pages that show this badge will show a broken image instead. This
           cannot be undone.
         </Text>
         {revocation.error && <Failure error={revocation.error} />}

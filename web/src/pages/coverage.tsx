@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { Schemas } from '../api/client.ts';
 import { coverage as coverageQuery } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
-import { formatCount } from '../parts/format.ts';
+import { countOf, formatCount } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Pages } from '../parts/pages.tsx';
 
@@ -13,10 +13,10 @@ type Gap = Schemas['Coverage']['data'][number]['gap'];
 const words: Record<Gap, string> = {
   excluded: 'excluded',
   disabled: 'disabled by the git host',
-  invalid_name: 'its name is not valid',
-  destination: 'archives are pushed there',
-  suspended: 'the app is suspended there',
-  not_installed: 'the app is not installed there',
+  invalid_name: 'invalid name',
+  destination: 'archives are pushed to it',
+  suspended: 'the app is suspended on this account',
+  not_installed: 'the app is not installed on this account',
   lost: 'lost at its source',
   empty: 'empty',
   no_permission: 'no permission',
@@ -26,7 +26,7 @@ const words: Record<Gap, string> = {
   pending: 'not tried yet',
 };
 
-/** What the login could see, and why some of it is not backed up. */
+/** How many repositories the login could see, and why some of them are not backed up. */
 export function Coverage() {
   const [page, setPage] = useState(1);
   return (
@@ -43,8 +43,8 @@ export function Coverage() {
           ) : (
             <>
               <Text size="sm">
-                Of {formatCount(seen)} repositories that the login could see <Age of={seen_at} />,{' '}
-                {formatCount(backed_up)} are backed up.
+                {formatCount(backed_up)} of {countOf(seen, 'repository', 'repositories')} that the
+                login could see <Age of={seen_at} /> {backed_up === 1 ? 'is' : 'are'} backed up.
               </Text>
               {data.length > 0 && <Gaps gaps={data} />}
               <Pages of={pagination} onChange={setPage} />
@@ -58,7 +58,7 @@ export function Coverage() {
 
 function Gaps({ gaps }: { gaps: Schemas['Coverage']['data'] }) {
   return (
-    <Table verticalSpacing="xs" aria-label="What is not backed up">
+    <Table verticalSpacing="xs" aria-label="Not backed up">
       <Table.Tbody>
         {gaps.map(({ name, gap, reason }) => (
           <Table.Tr key={name}>

@@ -4,19 +4,19 @@ import { toolResult } from '../api/queries.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { WithCommands } from '../parts/with-commands.tsx';
 
-/** What of the diagnosis is shown here; the failures themselves are above it. */
-interface Found {
+/** The parts of the diagnosis that are shown here; the page lists the failures above it. */
+interface DiagnosisResult {
   message?: string;
   recommended_actions?: string[];
   similar_past_incidents?: { run_id: number | null; resolution: string }[];
 }
 
-/** The diagnosis names the tools of agents; a person has the same on this page. */
+/** The diagnosis names tools for agents; these replacements name what the page offers instead. */
 const onThisPage: readonly (readonly [RegExp, string])[] = [
   [/^Compare with similar_past_incidents.*/, ''],
   [
     /^Once the cause is fixed, queue a run with trigger_backup_run\./,
-    'Once the cause is fixed, use “Back up now” on the page of the repository.',
+    'Once the cause is fixed, use “Back up now” on the repository’s page.',
   ],
   [/ with record_backup_fix/, ' below'],
   [/ with get_execution_logs and run_id \d+/, ' in the log below'],
@@ -24,7 +24,7 @@ const onThisPage: readonly (readonly [RegExp, string])[] = [
 ];
 
 function forPeople(action: string): string {
-  return onThisPage.reduce((text, [tool, part]) => text.replace(tool, part), action);
+  return onThisPage.reduce((text, [tool, instead]) => text.replace(tool, instead), action);
 }
 
 /** Why a run failed, and what to do about it. */
@@ -36,8 +36,9 @@ export function Diagnosis({ run }: { run: number }) {
         What to do
       </Title>
       <Loaded query={query} lines={3}>
-        {(found) => {
-          const { recommended_actions = [], similar_past_incidents = [] } = found as Found;
+        {(result) => {
+          const { recommended_actions = [], similar_past_incidents = [] } =
+            result as DiagnosisResult;
           return (
             <Stack gap="sm">
               <List size="sm" spacing={4}>

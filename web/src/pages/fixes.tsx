@@ -17,7 +17,7 @@ import { fixesOfRun } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Failure } from '../parts/loading.tsx';
 
-/** What was recorded about how a run's failures were fixed, and a form to record more. */
+/** The recorded fixes for a run's failures, and a form to record another. */
 export function Fixes({ run, canRecord }: { run: number; canRecord: boolean }) {
   const { data, error } = useQuery(fixesOfRun(run));
   const [isOpen, form] = useDisclosure();
@@ -36,8 +36,8 @@ export function Fixes({ run, canRecord }: { run: number; canRecord: boolean }) {
       {error && <Failure error={error} />}
       {data && fixes.length === 0 && (
         <Text size="sm" c="dimmed">
-          Nothing is recorded. A recorded fix helps whoever sees this failure again, in the
-          diagnosis, the search and the chat.
+          No fixes recorded yet. Diagnosis, search and chat show a recorded fix to anyone who meets
+          this failure again.
         </Text>
       )}
       {fixes.map((fix) => (
@@ -94,7 +94,7 @@ function FixForm({ run, onDone }: { run: number; onDone(): void }) {
           onChange={({ currentTarget }) => setTitle(currentTarget.value)}
         />
         <Textarea
-          label="The cause, and what was done about it"
+          label="The cause, and how it was fixed"
           required
           autosize
           minRows={4}
@@ -104,7 +104,7 @@ function FixForm({ run, onDone }: { run: number; onDone(): void }) {
           onChange={({ currentTarget }) => setDescription(currentTarget.value)}
         />
         <TextInput
-          label="Commit with the change"
+          label="Commit with the fix"
           maxLength={100}
           value={commit}
           onChange={({ currentTarget }) => setCommit(currentTarget.value)}

@@ -13,7 +13,7 @@ import { WithCommands } from '../parts/with-commands.tsx';
 type Incident = Schemas['Incident'];
 type Delivery = Schemas['AlertDelivery'];
 
-/** Repositories that are shown before somebody asks for all. */
+/** The number of repositories that are shown before the user asks for all. */
 const SHOWN = 5;
 
 const kinds: Record<Delivery['kind'], string> = {
@@ -22,7 +22,7 @@ const kinds: Record<Delivery['kind'], string> = {
   resolved: 'resolved',
 };
 
-/** Incidents, each with its repositories and messages; those that are open can be acknowledged. */
+/** Incidents, each with its repositories and messages, and a button to acknowledge those that are open. */
 export function IncidentList({ incidents }: { incidents: readonly Incident[] }) {
   return (
     <Stack gap="md">
@@ -54,7 +54,7 @@ function OneIncident({ incident }: { incident: Incident }) {
             </>
           )}
         </Text>
-        <Concerned incident={incident} />
+        <Repositories incident={incident} />
         {state !== 'resolved' && incident.advice !== null && (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             <Text span inherit fw={600}>
@@ -76,10 +76,10 @@ function OneIncident({ incident }: { incident: Incident }) {
   );
 }
 
-function Concerned({ incident: { repositories, repository_count } }: { incident: Incident }) {
-  const [isWhole, setWhole] = useState(false);
+function Repositories({ incident: { repositories, repository_count } }: { incident: Incident }) {
+  const [showsAll, setShowsAll] = useState(false);
   if (repositories.length === 0) return null;
-  const shown = isWhole ? repositories : repositories.slice(0, SHOWN);
+  const shown = showsAll ? repositories : repositories.slice(0, SHOWN);
   const hidden = repository_count - shown.length;
   return (
     <Stack gap={4}>
@@ -93,25 +93,25 @@ function Concerned({ incident: { repositories, repository_count } }: { incident:
           )}
         </Text>
       ))}
-      {hidden > 0 && !isWhole && repositories.length > SHOWN && (
+      {hidden > 0 && !showsAll && repositories.length > SHOWN && (
         <Button
           size="compact-sm"
           variant="default"
           style={{ alignSelf: 'start' }}
-          onClick={() => setWhole(true)}
+          onClick={() => setShowsAll(true)}
         >
           {formatCount(hidden)} more
         </Button>
       )}
-      {hidden > 0 && isWhole && <Text size="sm">and {formatCount(hidden)} more</Text>}
+      {hidden > 0 && showsAll && <Text size="sm">and {formatCount(hidden)} more</Text>}
     </Stack>
   );
 }
 
-/** The messages to each channel, and what went wrong. */
+/** The messages to each channel, and why some were not delivered. */
 function Deliveries({ deliveries, isOver }: { deliveries: readonly Delivery[]; isOver: boolean }) {
   const [isOpen, setOpen] = useState(false);
-  if (deliveries.length === 0) return <NobodyTold isOver={isOver} />;
+  if (deliveries.length === 0) return <NotNotified isOver={isOver} />;
   const count = (wanted: Delivery['state']) =>
     deliveries.filter(({ state }) => state === wanted).length;
   const [waiting, failed] = [count('waiting'), count('given_up')];
@@ -150,18 +150,18 @@ function Deliveries({ deliveries, isOver }: { deliveries: readonly Delivery[]; i
   );
 }
 
-/** Channels are told a moment after an incident has opened, by the worker or the server. */
-function NobodyTold({ isOver }: { isOver: boolean }) {
-  if (isOver) return <Text size="sm">Nobody was told about it.</Text>;
+/** The worker or the server notifies the channels a moment after an incident has opened. */
+function NotNotified({ isOver }: { isOver: boolean }) {
+  if (isOver) return <Text size="sm">Nobody was notified.</Text>;
   return (
     <Text size="sm">
-      Nobody has been told yet. Channels are told within 10 minutes; if you have none,{' '}
+      Nobody has been notified yet. Channels are notified within 10 minutes; if you have none,{' '}
       <AddChannelLink>add one</AddChannelLink>.
     </Text>
   );
 }
 
-/** Leads to where channels are added. */
+/** A link to the settings where channels are added. */
 export function AddChannelLink({ children }: { children: ReactNode }) {
   return (
     <Link to="/settings" search={{ tab: 'alerts' }} style={{ color: 'inherit' }}>
@@ -205,7 +205,9 @@ function Acknowledge({ id }: { id: number }) {
     mutationFn: () =>
       body(api.POST('/api/incidents/{id}/acknowledge', { params: { path: { id } } })),
     onSuccess: async () => {
-      notify({ message: 'Acknowledged. There are no more reminders unless a repository joins.' });
+      notify({
+        message: 'Acknowledged. No more reminders, unless another repository is affected.',
+      });
       await Promise.all([
         client.invalidateQueries({ queryKey: ['incidents'] }),
         client.invalidateQueries({ queryKey: ['overview'] }),

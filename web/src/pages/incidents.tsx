@@ -13,7 +13,7 @@ const choices = [
   { value: 'resolved', label: 'Resolved' },
 ];
 
-/** Incidents, and who was told about them. */
+/** The open or the resolved incidents, and who was notified of them. */
 export function IncidentsPage() {
   const { page = 1, state = 'open' } = useSearch({ from: '/shell/incidents' });
   const navigate = useNavigate({ from: '/incidents' });
@@ -32,7 +32,7 @@ export function IncidentsPage() {
       <Loaded query={useQuery(incidents({ page, state }))} lines={6}>
         {({ data, pagination }) =>
           data.length === 0 ? (
-            <Nothing state={state} />
+            <NoIncidents state={state} />
           ) : (
             <Stack gap="md">
               <IncidentList incidents={data} />
@@ -48,16 +48,16 @@ export function IncidentsPage() {
   );
 }
 
-function Nothing({ state }: { state: IncidentState }) {
+function NoIncidents({ state }: { state: IncidentState }) {
   if (state === 'resolved') {
     return (
-      <Empty title="Nothing resolved yet">Incidents appear here once they are resolved.</Empty>
+      <Empty title="No resolved incidents yet">Incidents appear here once they are resolved.</Empty>
     );
   }
   return (
-    <Empty title="Nothing is wrong">
+    <Empty title="No open incidents">
       Runs, repositories, stores, the login and the disk are checked after each run and every 10
-      minutes. To be told about problems, <AddChannelLink>add a channel</AddChannelLink>.
+      minutes. To be notified of problems, <AddChannelLink>add a channel</AddChannelLink>.
     </Empty>
   );
 }

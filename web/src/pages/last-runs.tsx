@@ -7,12 +7,12 @@ import { InView } from '../parts/in-view.tsx';
 import { Loaded } from '../parts/loading.tsx';
 import { outcomeOfRun } from '../parts/status.tsx';
 
-// The charts are most of the page's weight.
+// The charts are most of the page's code.
 const DurationChart = lazy(() => import('../parts/duration-chart.tsx'));
 const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
 const CHART_HEIGHT = 220;
 
-/** How the runs of the last days went, how long they took, and what their archives weigh. */
+/** The outcomes and durations of the last days' runs, and the size of all archives. */
 export function LastRuns({ running }: { running: number | null }) {
   const query = useQuery(metrics(OVERVIEW_DAYS));
   useOnChange(running, query.refetch);
@@ -22,7 +22,7 @@ export function LastRuns({ running }: { running: number | null }) {
         <Stack gap="lg">
           <Stack gap="xs">
             <Title order={2} size="h4">
-              The last {OVERVIEW_DAYS} days
+              Last {OVERVIEW_DAYS} days
             </Title>
             <DayStrip
               days={OVERVIEW_DAYS}
@@ -34,7 +34,7 @@ export function LastRuns({ running }: { running: number | null }) {
             />
           </Stack>
           <SimpleGrid cols={{ base: 1, lg: 2 }}>
-            <Chart title="How long runs take">
+            <Chart title="Duration of runs">
               <DurationChart runs={runs} />
             </Chart>
             <Chart title="Size of all archives">
@@ -47,7 +47,7 @@ export function LastRuns({ running }: { running: number | null }) {
   );
 }
 
-/** A chart that is loaded once it can be seen. */
+/** A chart that is loaded once it is in view. */
 function Chart({ title, children }: { title: string; children: ReactNode }) {
   return (
     <Stack gap="xs">
@@ -61,11 +61,11 @@ function Chart({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-/** Calls a function when a run begins or ends, so that the days and charts know it too. */
-function useOnChange(running: number | null, react: () => unknown): void {
+/** Calls a function when a run begins or ends, so that the days and charts show it too. */
+function useOnChange(running: number | null, onChange: () => unknown): void {
   const before = useRef(running);
   useEffect(() => {
-    if (before.current !== running) react();
+    if (before.current !== running) onChange();
     before.current = running;
-  }, [running, react]);
+  }, [running, onChange]);
 }

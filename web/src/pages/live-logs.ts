@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from 'react';
 import { ApiError, api, body } from '../api/client.ts';
 import type { LogLine } from '../parts/log-lines.tsx';
-import { fits, type LogFilter, queryOf } from './log-filter.ts';
+import { type LogFilter, matches, queryOf } from './log-filter.ts';
 
-/** Lines that are kept; older ones can be read again. */
+/** The most lines that are kept in memory. Older ones can be loaded again. */
 const MAX_LINES = 5_000;
-/** What a person reads stays while lines of several minutes come. */
+/** The same while the user reads earlier lines, so that these stay for several minutes of a busy log. */
 const MAX_LINES_READING = 50_000;
 const BACKLOG = 200;
-/** The most lines of a run that are read at once. */
+/** The most new lines of a run that are read at a time. */
 const MAX_BEHIND = 500;
-/** Lines are shown together this often, however many come. */
+/** The interval at which new lines are shown together, however many there are. */
 const SHOW_EVERY_MS = 250;
 const RETRY_MS = 3_000;
 
@@ -29,7 +29,7 @@ export interface LiveLogs {
   isLoadingOlder: boolean;
 }
 
-/** The newest logs that fit a filter, and each new one as it comes. */
+/** The newest log lines that match a filter, and each new one as it arrives. */
 export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
   const { level, text, repository, run } = filter;
   const [lines, setLines] = useState<readonly LogLine[]>([]);
@@ -47,30 +47,30 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
       ...(repository && { repository }),
       ...(run && { run }),
     };
-    const left = new AbortController();
+    const following = new AbortController();
     const incoming: LogLine[] = [];
     let lastId = 0;
     let source: EventSource | null = null;
-    let isAsking = false;
-    const append = (news: readonly LogLine[]) =>
-      setLines((lines) => merge(lines, news).slice(-maxLines.current));
+    let isFetching = false;
+    const append = (added: readonly LogLine[]) =>
+      setLines((lines) => merge(lines, added).slice(-maxLines.current));
 
-    /** The stream does not tell the run of a line: it only says when to ask. */
+    /** Reads the new lines of a run. Streamed lines do not name their run, so they only say when to read. */
     const readRun = async () => {
-      if (isAsking) return;
-      isAsking = true;
+      if (isFetching) return;
+      isFetching = true;
       try {
-        append((await read(wanted, MAX_BEHIND, left.signal)).toReversed());
+        append((await read(wanted, MAX_BEHIND, following.signal)).toReversed());
       } catch (error) {
-        if (!left.signal.aborted) setError(error as Error);
+        if (!following.signal.aborted) setError(error as Error);
       } finally {
-        isAsking = false;
+        isFetching = false;
       }
     };
     const timer = setInterval(() => {
-      if (incoming.length === 0 || isAsking) return;
-      const news = incoming.splice(0);
-      if (run === undefined) append(news.filter((line) => fits(line, wanted)));
+      if (incoming.length === 0 || isFetching) return;
+      const added = incoming.splice(0);
+      if (run === undefined) append(added.filter((line) => matches(line, wanted)));
       else void readRun();
     }, SHOW_EVERY_MS);
 
@@ -78,9 +78,9 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
       source = new EventSource(`/api/logs/stream?after_id=${lastId}`);
       source.onopen = () => setConnection('live');
       source.onerror = () => {
-        if (left.signal.aborted) return;
+        if (following.signal.aborted) return;
         setConnection('lost');
-        // The browser reconnects by itself, from the last line that it got, unless it was refused.
+        // The browser reconnects by itself, after the last line it received, unless the server refused the stream.
         if (source?.readyState === EventSource.CLOSED) setTimeout(retry, RETRY_MS);
       };
       source.addEventListener('log', ({ data }) => {
@@ -90,24 +90,24 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
       });
     };
     const retry = () => {
-      if (!left.signal.aborted) follow();
+      if (!following.signal.aborted) follow();
     };
     const start = async () => {
       try {
-        // First, so that what is written between the two questions comes over the stream too.
-        const [newest] = await read({}, 1, left.signal);
-        const backlog = await read(wanted, BACKLOG, left.signal);
+        // The newest id first: lines that are written between the two requests then come over the stream too.
+        const [newest] = await read({}, 1, following.signal);
+        const backlog = await read(wanted, BACKLOG, following.signal);
         lastId = newest?.id ?? 0;
         append(backlog.toReversed());
         setHasOlder(backlog.length === BACKLOG);
         setError(null);
         follow();
       } catch (error) {
-        if (left.signal.aborted) return;
+        if (following.signal.aborted) return;
         setError(error as Error);
-        // A server that is away comes back; one that refuses the question will refuse it again.
-        const isAway = error instanceof ApiError && (error.status === 0 || error.status >= 500);
-        if (isAway) setTimeout(() => left.signal.aborted || void start(), RETRY_MS);
+        // A server that is down may come back; one that rejects the request will reject it again.
+        const isDown = error instanceof ApiError && (error.status === 0 || error.status >= 500);
+        if (isDown) setTimeout(() => following.signal.aborted || void start(), RETRY_MS);
       }
     };
     setLines([]);
@@ -115,7 +115,7 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
     setHasOlder(false);
     void start();
     return () => {
-      left.abort();
+      following.abort();
       clearInterval(timer);
       source?.close();
     };
@@ -144,7 +144,7 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
   };
 }
 
-/** Newest first. */
+/** Reads log lines, newest first. */
 async function read(
   filter: LogFilter,
   limit: number,
@@ -159,7 +159,7 @@ async function read(
   return data;
 }
 
-/** Both in order, each line once. */
+/** The older and the newer lines in order, without duplicates. */
 function merge(older: readonly LogLine[], newer: readonly LogLine[]): readonly LogLine[] {
   if (newer.length === 0) return older;
   const known = new Set(older.map(({ id }) => id));

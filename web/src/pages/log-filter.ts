@@ -1,21 +1,21 @@
 import type { LogLine } from '../parts/log-lines.tsx';
 
-/** The filters of the log, as the address has them. */
+/** The filters of the log, as in the address of the page. */
 export interface LogFilter {
   level?: 'debug' | 'info' | 'warn' | 'error';
-  /** Words that the line contains. */
+  /** Words, all of which the line contains. */
   text?: string;
   repository?: string;
   run?: number;
 }
 
-/** The filters as the API takes them. */
+/** The filters as query parameters of the API. */
 export function queryOf({ run, ...rest }: LogFilter) {
   return run === undefined ? rest : { ...rest, run_id: run };
 }
 
-/** Does a new line fit the filters? Lines do not tell their run. */
-export function fits(line: LogLine, { level, text, repository }: LogFilter): boolean {
+/** Whether a streamed line matches the filters, except for the run, which it does not name. */
+export function matches(line: LogLine, { level, text, repository }: LogFilter): boolean {
   const message = `${line.message} ${line.repository ?? ''}`.toLowerCase();
   const words = text?.toLowerCase().split(/\s+/) ?? [];
   return (

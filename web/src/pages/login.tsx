@@ -18,7 +18,7 @@ import { ApiError, api, type Schemas } from '../api/client.ts';
 
 type Credentials = Schemas['Login'] | Schemas['LoginCode'];
 
-/** Logs in by password, or by the code behind the `#` of a login link. */
+/** Logs in with a password, or with the code after the `#` of a login link. */
 export function LoginPage() {
   useDocumentTitle('Log in · Backup Observatory');
   const { from } = useSearch({ from: '/login' });
@@ -87,8 +87,8 @@ export function LoginPage() {
               Log in
             </Button>
             <Text size="sm" c="dimmed">
-              The password that <code>npm start</code> made is AUTH_PASSWORD in{' '}
-              <code>.data/local.env</code>. Its link logs you in without one.
+              <code>npm start</code> stores the password as AUTH_PASSWORD in{' '}
+              <code>.data/local.env</code>, and prints a link that logs you in without it.
             </Text>
           </Stack>
         </form>
@@ -97,7 +97,7 @@ export function LoginPage() {
   );
 }
 
-/** Only a place of this page: never what somebody put into a link. */
+/** Where to go after the login: only to a place on this page, wherever a crafted link points. */
 function placeOf(from: string | undefined): string {
   const { origin, pathname, search, hash } = new URL(`/app${from ?? '/'}`, window.location.origin);
   const isHere = origin === window.location.origin && pathname.startsWith('/app/');
@@ -107,7 +107,7 @@ function placeOf(from: string | undefined): string {
 function explain(error: Error, usesCode: boolean): string {
   const isRefused = error instanceof ApiError && error.status === 401;
   if (isRefused && usesCode) {
-    return 'This login link was used already or is older than 10 minutes. Log in with the password.';
+    return 'This login link has already been used or is more than 10 minutes old. Log in with your password.';
   }
   return isRefused ? 'Wrong user name or password.' : error.message;
 }

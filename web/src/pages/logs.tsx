@@ -17,7 +17,7 @@ const levels = ['debug', 'info', 'warn', 'error'];
 const connections = {
   live: { color: 'teal', label: 'Live' },
   connecting: { color: 'gray', label: 'Connecting…' },
-  lost: { color: 'orange', label: 'Connection lost, trying again…' },
+  lost: { color: 'orange', label: 'Connection lost, retrying…' },
 };
 
 type Change = { [Key in keyof LogFilter]?: LogFilter[Key] | undefined };
@@ -52,7 +52,7 @@ export function LogsPage() {
     >
       <Group align="end">
         <TextInput
-          label="Words"
+          label="Contains"
           defaultValue={text ?? ''}
           maxLength={200}
           onChange={({ currentTarget }) => type({ text: currentTarget.value || undefined })}
@@ -105,10 +105,10 @@ export function LogsPage() {
       ) : (
         <Text c="dimmed">
           {connection === 'connecting'
-            ? 'Reading…'
+            ? 'Loading…'
             : isFiltered
               ? 'No lines match the filters yet. New ones appear here as they arrive.'
-              : 'There are no logs yet. They appear here while a backup runs.'}
+              : 'No log lines yet. They appear here while a backup runs.'}
         </Text>
       )}
       {loadOlder && (

@@ -12,14 +12,14 @@ import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
 import { LastRuns } from './last-runs.tsx';
 
-// Most installations have none to confirm.
+// Loaded on demand: most installations have none to confirm.
 const Anomalies = lazy(async () => ({
   default: (await import('./anomalies.tsx')).Anomalies,
 }));
 const SHOWN_ANOMALIES = 5;
 const SHOWN_INCIDENTS = 3;
 
-/** What the sentence sums up. */
+/** The details behind the sentence of the overview. */
 export default function OverviewDetails({ overview }: { overview: Schemas['Overview'] }) {
   const {
     repositories,
@@ -69,7 +69,7 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
   );
 }
 
-/** What is wrong, and since when; the page of incidents has the rest. */
+/** The first open incidents, and since when; the page of incidents has the rest. */
 function OpenIncidents({ total }: { total: number }) {
   const { data } = useQuery(incidentsQuery({ page: 1, state: 'open' }));
   if (!data) return null;
@@ -92,7 +92,7 @@ function OpenIncidents({ total }: { total: number }) {
   );
 }
 
-/** How many a restore drill has proven. What is not proven yet is no reason to worry, what failed is. */
+/** How many repositories are proven restorable. A failed or overdue proof is a reason to worry, a missing one is not. */
 function Proofs({ proofs, total }: { proofs: Schemas['Overview']['proofs']; total: number }) {
   const { proven, overdue, failing } = proofs;
   return (
@@ -118,15 +118,15 @@ function NextRun({
     const note = isDeclared ? 'known after the first run' : 'known after three runs';
     return <Figure label="Next run" value="–" note={note} />;
   }
-  // A declared time is judged as the alert does. The usual one is also learnt from runs that are uneven, of which the
-  // alert says nothing: with a twelfth of it this figure would often be red for no reason.
+  // A declared interval gets the same grace as in the alert. The usual interval is also learnt from irregular runs, on
+  // which the alert is silent: with only a twelfth of it as grace, this figure would often be red for no reason.
   const graceMs = isDeclared ? Math.max(usualMs / 12, 15 * 60_000) : usualMs / 2;
   const isLate = Date.parse(at) + graceMs < Date.now();
   return (
     <Figure
       label={isLate ? 'Next run was expected' : 'Next run expected'}
       value={<Age of={at} />}
-      note={`${isDeclared ? 'declared:' : 'usually'} every ${formatDuration(usualMs)}`}
+      note={`${isDeclared ? 'scheduled' : 'usually'} every ${formatDuration(usualMs)}`}
       bad={isLate}
     />
   );
@@ -145,7 +145,7 @@ function Storage({ bytes }: { bytes: number }) {
   );
 }
 
-/** What holds back pruning until somebody confirms it. */
+/** The anomalies that hold back pruning until someone confirms them. */
 function ToConfirm() {
   const { data } = useQuery(openAnomalies(SHOWN_ANOMALIES));
   if (!data || data.data.length === 0) return null;
@@ -160,14 +160,14 @@ function ToConfirm() {
       </Suspense>
       {total > data.data.length && (
         <Text size="sm" c="dimmed">
-          {formatCount(total)} in all; the newest are shown.
+          {formatCount(total)} in total; the newest are shown.
         </Text>
       )}
     </Stack>
   );
 }
 
-/** What is not good, with the reason and since when, worst first, and then what could not be restored. */
+/** Repositories that are not good, worst first, then failed restore drills, each with the reason and since when. */
 function NeedsAttention({
   repositories,
   drills,
@@ -177,7 +177,7 @@ function NeedsAttention({
   repositories: readonly Schemas['TrackedRepository'][];
   drills: readonly Schemas['FailedDrill'][];
   missing: number;
-  /** Whose restore drill failed, in all. */
+  /** How many repositories failed a restore drill, in total. */
   failing: number;
 }) {
   return (
@@ -188,7 +188,7 @@ function NeedsAttention({
         </Title>
         {missing > repositories.length && (
           <Anchor component={Link} to="/repositories" size="sm">
-            All {formatCount(missing)}
+            See all {formatCount(missing)}
           </Anchor>
         )}
       </Group>
@@ -206,7 +206,7 @@ function NeedsAttention({
                   </>
                 ) : null}
                 {last_good_at === null ? (
-                  'never good'
+                  'no good backup yet'
                 ) : (
                   <>
                     last good <Age of={last_good_at} />
@@ -238,7 +238,7 @@ function NeedsAttention({
       ))}
       {failing > drills.length && (
         <Text size="sm" c="dimmed">
-          The restore drills of {formatCount(failing)} failed in all.
+          In total, {formatCount(failing)} repositories failed a restore drill.
         </Text>
       )}
     </Stack>

@@ -9,7 +9,7 @@ import { Page } from '../parts/page.tsx';
 import { usePainted } from '../parts/use-painted.ts';
 import { judge, type Verdict } from './verdict.ts';
 
-// A person first reads the sentence. The rest comes once it can be seen.
+// The sentence is read first. The rest is loaded once it has been painted.
 const OverviewDetails = lazy(() => import('./overview-details.tsx'));
 const NoBackups = lazy(async () => ({
   default: (await import('../parts/no-backups.tsx')).NoBackups,
@@ -49,11 +49,11 @@ export function OverviewPage() {
 }
 
 function Overview({ overview }: { overview: Schemas['Overview'] }) {
-  // The sentence comes before all else, which takes longer to draw.
+  // The sentence comes first: the rest takes longer to render.
   const isPainted = usePainted();
   return (
     <Stack gap="lg">
-      <Truth
+      <VerdictBanner
         verdict={judge(overview, Date.now())}
         incidents={overview.incidents.open}
         hasIcon={isPainted}
@@ -69,8 +69,8 @@ function Overview({ overview }: { overview: Schemas['Overview'] }) {
 
 const colors = { good: 'teal', bad: 'red', unsure: 'blue' };
 
-/** The one sentence to read. */
-function Truth({
+/** The one sentence that sums up the state of the backups. */
+function VerdictBanner({
   verdict: { state, sentence, run },
   incidents,
   hasIcon,

@@ -23,7 +23,7 @@ const Badges = lazy(async () => ({
 
 const TYPING_MS = 250;
 
-/** Not a state: such a repository is not tracked, whatever its state was. */
+/** A choice among the states, though not one of them: a forgotten repository is no longer tracked. */
 const FORGOTTEN = 'forgotten';
 
 const states = [
@@ -42,11 +42,11 @@ const orders = [
 ];
 
 export function RepositoriesPage() {
-  const asked = useSearch({ from: '/shell/repositories' });
-  const { page = 1, order = 'worst', text, state, forgotten } = asked;
+  const filters = useSearch({ from: '/shell/repositories' });
+  const { page = 1, order = 'worst', text, state, forgotten } = filters;
   const navigate = useNavigate();
   const filter = (change: RepositoriesQuery) => {
-    const { page: _, ...kept } = asked;
+    const { page: _, ...kept } = filters;
     void navigate({ to: '/repositories', search: { ...kept, ...change }, replace: true });
   };
   const filterText = useDebouncedCallback((text: string) => filter({ text }), TYPING_MS);
@@ -88,7 +88,7 @@ export function RepositoriesPage() {
           w={150}
         />
       </Group>
-      <Loaded query={useQuery(repositories({ ...asked, page, order }))} lines={8}>
+      <Loaded query={useQuery(repositories({ ...filters, page, order }))} lines={8}>
         {({ data, pagination }) =>
           data.length > 0 ? (
             <>
@@ -96,12 +96,12 @@ export function RepositoriesPage() {
               <Pages
                 of={pagination}
                 onChange={(page) =>
-                  void navigate({ to: '/repositories', search: { ...asked, page } })
+                  void navigate({ to: '/repositories', search: { ...filters, page } })
                 }
               />
             </>
           ) : isFiltered ? (
-            <Empty title="No such repository">Change the filters to see others.</Empty>
+            <Empty title="No repositories match">Change the filters to see others.</Empty>
           ) : (
             <NoBackups />
           )
@@ -155,7 +155,7 @@ function RepositoriesTable({
   );
 }
 
-/** When a restore drill proved it last, and whether the last one failed. */
+/** When a restore drill last proved the repository, or that the last drill failed. */
 function Proof({
   repository: { last_proof, last_drill },
 }: {

@@ -63,7 +63,7 @@ function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: read
         <Figure label="Unchanged" value={formatCount(run.skipped)} />
         <Figure label="Failed" value={formatCount(run.failed)} bad={run.failed > 0} />
         <Figure
-          label="Took"
+          label="Duration"
           value={run.status === 'running' ? '–' : formatDuration(run.duration_ms)}
           note={`started ${formatTime(run.started_at)}`}
         />
@@ -71,7 +71,7 @@ function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: read
       <Failures results={results.filter(({ status }) => isFailure(status))} />
       {hasFailures && run.status !== 'running' && <Diagnosis run={run.id} />}
       <Fixes run={run.id} canRecord={hasFailures} />
-      <Others results={results.filter(({ status }) => !isFailure(status))} />
+      <ArchivedResults results={results.filter(({ status }) => !isFailure(status))} />
       <RunLogs id={run.id} isRunning={run.status === 'running'} />
     </Stack>
   );
@@ -79,7 +79,7 @@ function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: read
 
 const isFailure = (status: Result['status']) => status === 'failed' || status === 'too_large';
 
-/** Failed repositories, those with the same error together. */
+/** Failed repositories, grouped by error. */
 function Failures({ results }: { results: readonly Result[] }) {
   const groups = [...Map.groupBy(results, ({ error_message }) => error_message)].sort(
     ([, a], [, b]) => b.length - a.length,
@@ -92,14 +92,14 @@ function Failures({ results }: { results: readonly Result[] }) {
         Failed
       </Title>
       {shown.map(([error, failed]) => (
-        <SameFailure key={error} error={error} failed={failed} />
+        <FailureGroup key={error} error={error} failed={failed} />
       ))}
       {pages}
     </Stack>
   );
 }
 
-function SameFailure({ error, failed }: { error: string; failed: readonly Result[] }) {
+function FailureGroup({ error, failed }: { error: string; failed: readonly Result[] }) {
   const [shown, pages] = usePages(failed);
   return (
     <Alert color="red" title={countOf(failed.length, 'repository', 'repositories')}>
@@ -118,7 +118,7 @@ function SameFailure({ error, failed }: { error: string; failed: readonly Result
   );
 }
 
-function Others({ results }: { results: readonly Result[] }) {
+function ArchivedResults({ results }: { results: readonly Result[] }) {
   const [shown, pages] = usePages(results);
   if (results.length === 0) return null;
   return (
@@ -128,8 +128,8 @@ function Others({ results }: { results: readonly Result[] }) {
       </Title>
       <RecordTable
         minWidth={520}
-        heads={['Repository', 'Outcome', 'Commit', 'Archive', 'Took', 'When']}
-        numbers={['Archive', 'Took']}
+        heads={['Repository', 'Outcome', 'Commit', 'Archive', 'Duration', 'When']}
+        numbers={['Archive', 'Duration']}
       >
         {shown.map((result) => (
           <Table.Tr key={result.id}>
@@ -173,7 +173,7 @@ function RunLogs({ id, isRunning }: { id: number; isRunning: boolean }) {
           size="sm"
           renderRoot={(props) => <Link {...props} to="/logs" search={{ run: id }} />}
         >
-          All of it, with filters
+          Full log, with filters
         </Anchor>
       </Group>
       <Loaded query={query}>

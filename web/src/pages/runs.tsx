@@ -21,7 +21,7 @@ export function RunsPage() {
       title="Runs"
       aside={
         <Switch
-          label="Only with failures"
+          label="Failures only"
           checked={failures === true}
           onChange={({ currentTarget: { checked } }) =>
             void navigate({ to: '/runs', search: checked ? { failures: true } : {} })
@@ -35,7 +35,7 @@ export function RunsPage() {
       >
         {({ data, pagination }) =>
           data.length === 0 && failures ? (
-            <Empty title="No failures">No run failed, and no repository failed in one.</Empty>
+            <Empty title="No failures">No run failed, and no repository failed in any run.</Empty>
           ) : data.length === 0 ? (
             <NoBackups />
           ) : (
@@ -59,8 +59,8 @@ export function RunsTable({ runs }: { runs: readonly Schemas['BackupRun'][] }) {
   return (
     <RecordTable
       minWidth={560}
-      heads={['Run', 'Started', 'Outcome', 'Backed up', 'Unchanged', 'Failed', 'Took']}
-      numbers={['Backed up', 'Unchanged', 'Failed', 'Took']}
+      heads={['Run', 'Started', 'Outcome', 'Backed up', 'Unchanged', 'Failed', 'Duration']}
+      numbers={['Backed up', 'Unchanged', 'Failed', 'Duration']}
       highlightOnHover
     >
       {runs.map((run) => (

@@ -3,7 +3,7 @@ import type { Verdict } from './verdict.ts';
 
 const icons = { good: CheckCircledIcon, bad: ExclamationTriangleIcon, unsure: UpdateIcon };
 
-/** How the backups are, as a picture. */
+/** The state of the backups as an icon. */
 export default function VerdictIcon({ state }: Pick<Verdict, 'state'>) {
   const Icon = icons[state];
   return <Icon />;

@@ -1,15 +1,15 @@
 import type { Schemas } from '../api/client.ts';
 import { countOf, formatAge } from '../parts/format.ts';
 
-/** The worst truth about the backups. */
+/** The state of the backups in one sentence, the worst first. */
 export interface Verdict {
   state: 'good' | 'bad' | 'unsure';
   sentence: string;
-  /** The run that shows it. */
+  /** The run to look at. */
   run: number | null;
 }
 
-/** What to say of an overview. */
+/** Sums up an overview. */
 export function judge(overview: Schemas['Overview'], now: number): Verdict {
   const verdict = judgeBackups(overview, now);
   const { open } = overview.incidents;
@@ -33,10 +33,10 @@ function judgeBackups(overview: Schemas['Overview'], now: number): Verdict {
   if (good < total) return bad(state);
   const { failing } = overview.proofs;
   if (failing > 0) {
-    const them = failing === 1 ? 'one of them' : `${failing} of them`;
-    return bad(`${state} A restore drill of ${them} failed.`);
+    const which = total === 1 ? 'It' : failing === 1 ? 'One of them' : `${failing} of them`;
+    return bad(`${state} ${which} failed a restore drill.`);
   }
-  // It did not do what was due, though nothing is wrong.
+  // A stopped run did not do what was due, though nothing is wrong.
   return { state: isStopped ? 'unsure' : 'good', sentence: state, run };
 }
 
@@ -67,7 +67,7 @@ function describeOne(
 ): string {
   if (last_good_at === null) return `${full_name} was never backed up.`;
   const since = `last good backup was ${formatAge(last_good_at, now)}`;
-  if (state === 'lost') return `${full_name} is gone at its source; its ${since}.`;
+  if (state === 'lost') return `${full_name} is lost at its source; its ${since}.`;
   return state === 'failing'
     ? `${full_name} is failing; its ${since}.`
     : `${full_name} has no recent backup: the ${since}.`;

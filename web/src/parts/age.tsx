@@ -4,7 +4,7 @@ import { formatAge, formatTime } from './format.ts';
 
 const TICK_MS = 30_000;
 
-/** A time as its age, with the exact time on hover. */
+/** The age of a time, with the exact time as a hint. */
 export function Age({ of }: { of: string }) {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

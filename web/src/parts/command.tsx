@@ -1,6 +1,6 @@
 import { Button, Code, CopyButton, Group } from '@mantine/core';
 
-/** A command to copy. */
+/** A command with a button to copy it. */
 export function Command({ children: command }: { children: string }) {
   return (
     <Group wrap="nowrap" align="start">
@@ -18,7 +18,7 @@ export function Command({ children: command }: { children: string }) {
   );
 }
 
-/** As a shell needs it. */
+/** A text quoted for a shell, where necessary. */
 export function quoted(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

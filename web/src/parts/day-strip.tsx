@@ -7,7 +7,7 @@ import type { Outcome } from './status.tsx';
 const DAY_MS = 86_400_000;
 const names = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 
-/** Something that a run did at a time. */
+/** The outcome of a run, or of one repository in it, at a time. */
 export interface Event {
   at: string;
   run: number;
@@ -17,30 +17,30 @@ export interface Event {
 interface Day {
   name: string;
   count: number;
-  /** The event to look at: the last one that was not good, else the last. */
+  /** The event to look at: the last that was not good, or else the last. */
   worst: Event | null;
 }
 
-/** A bar for each day, colored by its worst event. Events are given oldest first. */
+/** A bar for each day, colored by its worst event and linked to that run. Events are given oldest first. */
 export function DayStrip({ events, days }: { events: readonly Event[]; days: number }) {
   const navigate = useNavigate();
   return (
     <Group gap={2} wrap="nowrap" className={classes.strip}>
       {daysOf(events, days).map(({ name, count, worst }) => {
-        const about = worst
+        const label = worst
           ? `${name}: ${countOf(count, 'run', 'runs')}, ${worst.outcome.word.toLowerCase()}`
-          : `${name}: nothing`;
+          : `${name}: no results`;
         return worst ? (
           <UnstyledButton
             key={name}
             className={classes.day}
             data-color={worst.outcome.color}
-            data-hint={about}
-            aria-label={about}
+            data-hint={label}
+            aria-label={label}
             onClick={() => void navigate({ to: `/runs/${worst.run}` })}
           />
         ) : (
-          <span key={name} className={classes.day} data-hint={about} />
+          <span key={name} className={classes.day} data-hint={label} />
         );
       })}
     </Group>

@@ -4,10 +4,10 @@ import { Text } from '@mantine/core';
 import type { Schemas } from '../api/client.ts';
 import { formatDuration, formatTime } from './format.ts';
 
-/** More points than this are no easier to read. */
+/** More points would not make the chart easier to read. */
 const MAX_POINTS = 500;
 
-/** How long each run took, oldest first. */
+/** The duration of each run, oldest first. */
 export default function DurationChart({
   runs,
 }: {

@@ -1,7 +1,7 @@
 import { Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-/** What stands where there is nothing yet: what to do next. */
+/** Shown in place of an empty list: what it means, and what to do next. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
   return (
     <Stack align="center" gap="xs" py="xl" ta="center">

@@ -5,11 +5,11 @@ interface FigureProps {
   label: string;
   value: ReactNode;
   note?: ReactNode;
-  /** Is it a figure to worry about? */
+  /** Whether the figure is a reason to worry. */
   bad?: boolean;
 }
 
-/** One figure with its name. */
+/** A figure with its label. */
 export function Figure({ label, value, note, bad = false }: FigureProps) {
   return (
     <Paper withBorder p="md" radius="md">

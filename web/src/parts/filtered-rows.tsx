@@ -7,12 +7,11 @@ const TYPING_MS = 300;
 
 interface Filter {
   typed: string;
-  /** What was typed, once there is a pause. */
+  /** The typed text, once typing pauses. */
   text: string;
   type(text: string): void;
 }
 
-/** The text of a filter. */
 export function useFilter(): Filter {
   const [typed, type] = useState('');
   const [text] = useDebouncedValue(typed, TYPING_MS);
@@ -21,10 +20,10 @@ export function useFilter(): Filter {
 
 interface FilteredRowsProps {
   filter: Filter;
-  /** What the filter asks of a row. */
+  /** The label of the filter. */
   label: string;
   maxLength: number;
-  /** Beside the filter. */
+  /** Shown beside the filter. */
   aside?: ReactNode;
   query: {
     error: Error | null;
@@ -35,16 +34,16 @@ interface FilteredRowsProps {
     refetch(): unknown;
     fetchNextPage(): unknown;
   };
-  /** What is said while the first rows are on the way, and when there are none. */
+  /** Shown while the first rows load, and when there are none. */
   pending: string;
   none: string;
-  /** The name of the table. */
+  /** The accessible name of the table. */
   name: string;
   /** Rows of a table. */
   children: readonly ReactNode[];
 }
 
-/** The rows that fit a filter, a page at a time. */
+/** A table of the rows that match a filter, loaded a page at a time. */
 export function FilteredRows({
   filter: { typed, type },
   query,
@@ -78,7 +77,7 @@ export function FilteredRows({
           loading={query.isFetchingNextPage}
           onClick={() => void query.fetchNextPage()}
         >
-          More
+          Load more
         </Button>
       )}
     </Stack>

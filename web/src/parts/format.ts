@@ -42,7 +42,7 @@ export function formatArchiveSize(bytes: number): string {
   return bytes === 0 ? 'none' : formatBytes(bytes);
 }
 
-/** The size of the newest archive of a repository. That of one that fails since is kept, and its size is not told. */
+/** The size of a repository's archive; `kept` while backups fail, because the size of the kept archive is not known. */
 export function describeArchiveSize({
   archive_size_bytes,
   failing_since,
@@ -61,15 +61,15 @@ export function formatDuration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1_000);
   if (seconds < 60) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return inTwo(`${minutes} min`, seconds % 60, 's');
-  return inTwo(`${Math.floor(minutes / 60)} h`, minutes % 60, 'min');
+  if (minutes < 60) return withRest(`${minutes} min`, seconds % 60, 's');
+  return withRest(`${Math.floor(minutes / 60)} h`, minutes % 60, 'min');
 }
 
-function inTwo(whole: string, rest: number, unit: string): string {
+function withRest(whole: string, rest: number, unit: string): string {
   return rest === 0 ? whole : `${whole} ${rest} ${unit}`;
 }
 
-/** Where a drill restored from, for people. */
+/** The storage that a drill restored from, as people call it. */
 export function nameOfStorage(storage: string): string {
   return storage === 'folder' ? 'the archive folder' : storage;
 }

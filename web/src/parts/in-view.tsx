@@ -3,12 +3,12 @@ import { useInViewport } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 
 interface InViewProps {
-  /** What it takes in the page meanwhile, in pixels. */
+  /** The height of the placeholder, in pixels. */
   height: number;
   children: ReactNode;
 }
 
-/** Draws what is in it once a person has scrolled to it. */
+/** Renders its children once the user has scrolled to them. */
 export function InView({ height, children }: InViewProps) {
   const { ref, inViewport } = useInViewport();
   const [wasSeen, setSeen] = useState(false);

@@ -5,12 +5,12 @@ import { ApiError } from '../api/client.ts';
 
 interface LoadedProps<Data> {
   query: UseQueryResult<Data, Error>;
-  /** Lines of the skeleton while there is nothing to show. */
+  /** Lines of the skeleton that is shown while the first data loads. */
   lines?: number;
   children(data: Data): ReactNode;
 }
 
-/** Shows what a query has: also while it loads anew, and also beside the failure to. */
+/** Shows the data of a query, also while it is loaded again, and below the error if that fails. */
 export function Loaded<Data>({ query, lines = 4, children }: LoadedProps<Data>) {
   const { data, error, refetch } = query;
   return (
@@ -31,20 +31,20 @@ export function Loaded<Data>({ query, lines = 4, children }: LoadedProps<Data>) 
 export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : null;
   return (
-    <Alert color="red" title="That did not work" role="alert">
+    <Alert color="red" title="Something went wrong" role="alert">
       <Group justify="space-between">
         <Text size="sm">
           {error.message}
           {requestId !== null && (
             <>
               {' '}
-              (request <Code>{requestId}</Code>)
+              (request ID <Code>{requestId}</Code>)
             </>
           )}
         </Text>
         {retry && (
           <Button size="xs" variant="light" color="red" onClick={retry}>
-            Try again
+            Retry
           </Button>
         )}
       </Group>

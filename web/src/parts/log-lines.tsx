@@ -12,23 +12,23 @@ export interface LogLine {
   created_at: string;
 }
 
-/** What a line is high before it is measured, in pixels. */
+/** The assumed height of a line before it is measured, in pixels. */
 const LINE_HEIGHT = 22;
-/** Nearer to the end than this, the reader follows it, in pixels. */
+/** A reader within this distance of the end follows new lines, in pixels. */
 const END_ZONE = 40;
-/** Longer messages are cut: a line is not a document. */
+/** The length to which a message is cut, in characters. */
 const MAX_SHOWN = 10_000;
 
 /**
- * Lines of a log, oldest first, of which only those in view are in the document. What others wrote is shown as
- * text, each line apart from the others. At its end, it follows new lines.
+ * The lines of a log, oldest first. Only those in view are in the document. Messages are untrusted: they are shown as
+ * text, and one cannot affect how the next is shown. A reader at the end follows new lines.
  */
 export function LogLines({
   logs,
   onFollow,
 }: {
   logs: readonly LogLine[];
-  /** Told when the reader leaves the end, and comes back to it. */
+  /** Called when the reader leaves the end, and when they come back to it. */
   onFollow?: (follows: boolean) => void;
 }) {
   const frame = useRef<HTMLDivElement>(null);
@@ -59,7 +59,7 @@ export function LogLines({
         const isAtEnd = scrollHeight - scrollTop - clientHeight < END_ZONE;
         const wentUp = scrollTop < lastTop.current;
         lastTop.current = scrollTop;
-        // New lines put the end farther away too, which is no wish to stop.
+        // New lines also move the end away, but the reader has not stopped following then.
         if (!isAtEnd && !wentUp) return;
         setFollows(isAtEnd);
         onFollow?.(isAtEnd);

@@ -1,6 +1,6 @@
 import type { NotificationData } from '@mantine/notifications';
 
-/** Shows a message in the corner of the page. */
+/** Shows a notification in the corner of the page. */
 export async function notify(message: NotificationData): Promise<void> {
   const { notifications } = await import('@mantine/notifications');
   notifications.show({ closeButtonProps: { 'aria-label': 'Close' }, ...message });

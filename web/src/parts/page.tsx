@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 
 interface PageProps {
   title: string;
-  /** Beside the title. */
+  /** Shown beside the title. */
   aside?: ReactNode;
   children: ReactNode;
 }

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import type { Schemas } from '../api/client.ts';
 import { formatCount } from './format.ts';
 
-/** The most rows of a page of records that are all at hand. Drawing thousands freezes a browser. */
+/** The most rows that `usePages` shows at a time. Rendering thousands freezes a browser. */
 const MAX_ROWS = 50;
 
 interface PagesProps {
@@ -11,13 +11,13 @@ interface PagesProps {
   onChange(page: number): void;
 }
 
-/** Leads through the pages of a list; nothing for a single one. */
+/** The page controls of a list, if it has more than one page. */
 export function Pages({ of: { page, total_pages, total_items }, onChange }: PagesProps) {
   if (total_pages <= 1) return null;
   return (
     <Group justify="space-between">
       <Text size="sm" c="dimmed">
-        {formatCount(total_items)} in all
+        {formatCount(total_items)} in total
       </Text>
       <Pagination
         total={total_pages}
@@ -30,7 +30,7 @@ export function Pages({ of: { page, total_pages, total_items }, onChange }: Page
   );
 }
 
-/** Records that are all at hand, a page of them at a time, and what leads to the others. */
+/** The current page of records that are all loaded, and the controls to change it. */
 export function usePages<Row>(rows: readonly Row[]): [shown: readonly Row[], pages: ReactNode] {
   const [wanted, setWanted] = useState(1);
   const total_pages = Math.max(1, Math.ceil(rows.length / MAX_ROWS));

@@ -2,18 +2,18 @@ import { Table, type TableProps } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 interface RecordTableProps extends Omit<TableProps, 'children'> {
-  /** Below this width the table scrolls in its place. */
+  /** Below this width, the table scrolls sideways. */
   minWidth: number;
-  /** The names of the columns; those in `numbers` stand at the right. */
+  /** The names of the columns. Those in `numbers` are aligned right. */
   heads: readonly string[];
   numbers?: readonly string[];
-  /** For rows without a link: the keyboard reaches the table itself, to scroll it. */
+  /** Makes the table focusable, to scroll it with the keyboard. Needed when its rows have no links. */
   isReachable?: boolean;
   /** The rows. */
   children: ReactNode;
 }
 
-/** A table of records with a head, which fits a phone. */
+/** A table of records with column heads, which fits a phone. */
 export function RecordTable({
   minWidth,
   heads,
@@ -22,7 +22,7 @@ export function RecordTable({
   children,
   ...table
 }: RecordTableProps) {
-  // The bar is always there, as a sign that there is more.
+  // The scroll bar is always visible, to show that there is more.
   const scrolling = {
     type: 'auto' as const,
     ...(isReachable ? { viewportProps: { tabIndex: 0 } } : {}),

@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core';
 import type { Schemas } from '../api/client.ts';
 
-/** What a result says beside its outcome: what its archive does not hold, and that it took more than one try. */
+/** Notes on a result: what its archive lacks, and how many tries it took if it was more than one. */
 export function Remarks({
   result: { incomplete, tries },
 }: {

@@ -2,7 +2,7 @@ import { Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { RepositoryPath } from '../api/queries.ts';
 
-/** The name of a repository, as a link to its page. On a tint, it has the color of the text. */
+/** The name of a repository, linked to its page. On a tint, the link has the color of the text. */
 export function RepositoryLink({ name, onTint = false }: { name: string; onTint?: boolean }) {
   const path = pathOf(name);
   const text = <bdi style={{ overflowWrap: 'anywhere' }}>{name}</bdi>;
@@ -19,7 +19,7 @@ export function RepositoryLink({ name, onTint = false }: { name: string; onTint?
   );
 }
 
-/** Null for a name that other programs stored in another form. */
+/** Null for a name in another form, which other programs may have stored. */
 function pathOf(fullName: string): RepositoryPath | null {
   const [owner, name, ...more] = fullName.split('/');
   return owner && name && more.length === 0 ? { owner, name } : null;

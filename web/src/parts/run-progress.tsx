@@ -6,10 +6,10 @@ import { countOf, formatBytes, formatCount } from './format.ts';
 
 type Running = NonNullable<Schemas['Overview']['running']>;
 
-/** The worker writes a sign of life every 30 seconds. */
+/** A run without a heartbeat for this long is called silent; the worker sends one every 30 seconds. */
 const SILENT_MS = 3 * 60_000;
 
-/** How far a run is. */
+/** The progress of a run. */
 export function RunProgress({ run, linked = false }: { run: Running; linked?: boolean }) {
   const done = run.successful + run.skipped + run.failed;
   const received = run.progress?.bytes ?? 0;
@@ -46,14 +46,14 @@ export function RunProgress({ run, linked = false }: { run: Running; linked?: bo
         ))}
       {isSilent && run.heartbeat_at !== null && (
         <Text size="sm">
-          The worker was last heard of <Age of={run.heartbeat_at} />. It may have been stopped.
+          The worker was last heard from <Age of={run.heartbeat_at} />. It may have stopped.
         </Text>
       )}
     </Stack>
   );
 }
 
-/** A repository that is being backed up: what git does, and how far it is. */
+/** A repository that is being backed up: what git is doing, and its progress. */
 function ActiveRepository({
   active: { repository, phase, percent, bytes },
 }: {
@@ -67,7 +67,7 @@ function ActiveRepository({
       <Text size="sm" c="dimmed">
         {[
           phase,
-          ...(percent === null ? [] : [`${percent} %`]),
+          ...(percent === null ? [] : [`${percent}%`]),
           ...(bytes === null ? [] : [formatBytes(bytes)]),
         ].join(', ')}
       </Text>

@@ -6,7 +6,7 @@ import { archiveSizes } from '../api/queries.ts';
 import { formatBytes, formatTime } from './format.ts';
 import { Loaded } from './loading.tsx';
 
-/** What all archives weighed after each run. */
+/** The total size of all archives after each run. */
 export default function SizeChart() {
   return (
     <Loaded query={useQuery(archiveSizes)} lines={5}>
@@ -22,7 +22,7 @@ export default function SizeChart() {
   );
 }
 
-/** Sizes as an area, given newest first. */
+/** An area chart of sizes, given newest first. */
 export function SizesOverTime({ points }: { points: readonly { at: string; bytes: number }[] }) {
   if (points.length < 2) return <Text c="dimmed">The chart appears after the second run.</Text>;
   return (

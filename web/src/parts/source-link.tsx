@@ -3,7 +3,7 @@ import { createLink } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client.ts';
 
-/** What is known of a record that a search found. */
+/** What a search result says about the record it found. */
 export type Source = Pick<Schemas['SearchResult'], 'source_type' | 'metadata'>;
 
 const PlaceLink = createLink((props: AnchorProps) => (
@@ -16,8 +16,8 @@ interface SourceLinkProps {
 }
 
 /**
- * Leads to the place of a found record: logs and results to their run, answers to their conversation. Plain text
- * if it has none.
+ * Links a found record to its page: logs and results to their run, answers to their conversation. Plain text if there
+ * is no such page.
  */
 export function SourceLink({ of: { source_type, metadata }, children }: SourceLinkProps) {
   const { run_id, session_id, repository } = metadata;

@@ -1,13 +1,13 @@
 import { Badge } from '@mantine/core';
 import type { Schemas } from '../api/client.ts';
 
-/** How a run or a result went, in a word and a color. */
+/** The outcome of a run or a result, as a word and a color. */
 export interface Outcome {
   word: string;
   color: string;
 }
 
-/** A completed run with failed repositories is no good run. */
+/** A completed run is only good if no repository failed. */
 export function outcomeOfRun({
   status,
   failed,

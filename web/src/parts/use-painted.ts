@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** False until what was drawn first can be seen. Effects alone may run before that. */
+/** False until the browser has painted the first render. Effects alone may run before that. */
 export function usePainted(): boolean {
   const [isPainted, setPainted] = useState(false);
   useEffect(() => {

@@ -4,12 +4,12 @@ const isDark =
   chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
 document.documentElement.setAttribute('data-mantine-color-scheme', isDark ? 'dark' : 'light');
 
-// What the page will ask first. `api/early.ts` takes the answers.
+// The first requests of each page. `api/early.ts` takes the responses.
 const first: Record<string, string[]> = { '/app/': ['/auth/me', '/api/overview'] };
 window.earlyAnswers = new Map(
   (first[location.pathname] ?? []).map((path) => {
     const answer = fetch(path);
-    // Who takes it hears of a failure.
+    // The error surfaces where the response is taken.
     answer.catch(() => undefined);
     return [path, answer];
   }),

@@ -2,17 +2,17 @@ import type { Schemas } from '../api/client.ts';
 import { judge } from '../pages/verdict.ts';
 
 /**
- * Shows how the backups are, where the overview will say it. `main.tsx` takes it away once that is drawn, so it must not
- * come later than the first that is.
+ * Shows the state of the backups where the overview will show it. `main.tsx` removes it after the first render, so it
+ * must not be shown after that.
  */
 export function showFirstSentence(overview: Schemas['Overview']): void {
   const isDrawn = document.getElementById('root')?.hasChildNodes() ?? true;
-  // The overview says more of an installation without backups.
+  // Without backups, the overview shows how to begin instead.
   if (isDrawn || overview.repositories.total === 0) return;
   const { state, sentence } = judge(overview, Date.now());
   const cover = document.createElement('div');
   cover.id = 'first';
-  // What replaces it says the same.
+  // The overview that replaces it has the same text.
   cover.ariaHidden = 'true';
   const title = document.createElement('h1');
   title.textContent = 'Overview';

@@ -1,4 +1,4 @@
-// Runs before the page's code has come, which is much larger: what is imported first is done first.
+// Runs before the much larger code of the page has loaded. The first import runs first.
 import './ask-early.ts';
 import { showFirstSentence } from './first-sentence.ts';
 
@@ -7,5 +7,5 @@ overview
   ?.then(async (answer) => {
     if (answer.ok) showFirstSentence(await answer.clone().json());
   })
-  // The page tells of a failure.
+  // The page reports the failure.
   .catch(() => undefined);

@@ -13,7 +13,7 @@ import { LiveTurns } from './live-turns.ts';
 import { NewConversation } from './new-conversation.tsx';
 import { randomUuid } from './random-uuid.ts';
 
-/** A conversation about the backups, beside the list of all. */
+/** A conversation about the backups, beside the list of all conversations. */
 export function ChatPage() {
   const { session } = useParams({ strict: false });
   const queries = useQueryClient();

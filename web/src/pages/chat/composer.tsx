@@ -5,11 +5,11 @@ import classes from './chat.module.css';
 
 interface ComposerProps {
   onAsk(question: string): void;
-  /** Ends the answer that is under way; none while nothing is. */
+  /** Stops the current answer. Undefined while there is none. */
   onStop?: (() => void) | undefined;
 }
 
-/** Where the next question is written. Enter asks, Shift+Enter begins a line. */
+/** The input for the next question. Enter sends it, Shift+Enter starts a new line. */
 export function Composer({ onAsk, onStop }: ComposerProps) {
   const [question, setQuestion] = useState('');
   const canAsk = question.trim() !== '' && onStop === undefined;
@@ -19,7 +19,7 @@ export function Composer({ onAsk, onStop }: ComposerProps) {
     onAsk(question.trim());
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    // Enter also ends the composition of a character.
+    // In an input method, Enter only confirms a character.
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
     ask();

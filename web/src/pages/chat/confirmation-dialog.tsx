@@ -9,11 +9,11 @@ import type { Confirmation } from './turn.ts';
 interface ConfirmationDialogProps {
   confirmation: Confirmation;
   secondsLeft: number;
-  /** Puts the decision off. */
+  /** Called when the user puts the decision off. */
   onClose(): void;
 }
 
-/** Shows exactly what a tool would do, and lets the person approve or reject it while there is time. */
+/** Shows exactly what a tool would do, and lets the user approve or reject it while there is time. */
 export function ConfirmationDialog({
   confirmation,
   secondsLeft,
@@ -24,7 +24,7 @@ export function ConfirmationDialog({
     mutationFn: (approve: boolean) => api.POST('/chat/confirm', { body: { confirm_id, approve } }),
   });
   const isOver = decision.error instanceof ApiError && [404, 409].includes(decision.error.status);
-  // Decided: the turn goes on, and says so itself.
+  // Once decided, the turn goes on and shows the decision.
   if (decision.isSuccess) return null;
   return (
     <Modal
@@ -36,13 +36,13 @@ export function ConfirmationDialog({
     >
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
-          The model asks for <Code>{name}</Code>. Nothing happens unless you approve it.
+          The model wants to use <Code>{name}</Code>. Nothing happens unless you approve it.
         </Text>
         {isMail(args) ? <Mail args={args} /> : <Arguments args={args} />}
         {decision.error && !isOver && <Failure error={decision.error} />}
         {isOver && (
           <Alert color="orange" role="alert">
-            It was decided elsewhere, or it has expired.
+            This was already decided elsewhere, or it has expired.
           </Alert>
         )}
         <Group justify="space-between">
@@ -79,7 +79,7 @@ interface MailArguments {
   content_markdown: string;
 }
 
-/** Are these the arguments of a mail, and nothing else? What is not shown must not be approved. */
+/** Whether these are the arguments of a mail and nothing else: nobody may approve what the dialog does not show. */
 function isMail(args: object): args is MailArguments {
   const { subject, recipients, content_markdown, ...others } = args as Record<string, unknown>;
   return (
@@ -93,10 +93,10 @@ function isMail(args: object): args is MailArguments {
 function Mail({ args: { subject, recipients, content_markdown } }: { args: MailArguments }) {
   return (
     <>
-      <Field label="To">{recipients ? recipients.join(', ') : 'everybody in SMTP_TO'}</Field>
+      <Field label="To">{recipients ? recipients.join(', ') : 'everyone in SMTP_TO'}</Field>
       <Field label="Subject">{subject}</Field>
       <Tabs defaultValue="rendered" keepMounted={false}>
-        <Tabs.List aria-label="How to show the mail">
+        <Tabs.List aria-label="View of the mail">
           <Tabs.Tab value="rendered">Rendered</Tabs.Tab>
           <Tabs.Tab value="written">Source</Tabs.Tab>
         </Tabs.List>

@@ -6,9 +6,8 @@ import type { Session } from '../../api/chat.ts';
 import { ApiError, api, body } from '../../api/client.ts';
 import { Failure } from '../../parts/loading.tsx';
 
-/** What a conversation is called. */
 export function nameOf({ session_name }: Session): string {
-  return session_name || 'Without a name';
+  return session_name || 'Untitled';
 }
 
 interface DialogProps {
@@ -60,7 +59,7 @@ export function RenameDialog({ session, onClose }: DialogProps) {
   );
 }
 
-/** `isOpen`: is it the conversation that the page shows? */
+/** Asks before a conversation is deleted. `isOpen`: whether the page shows that conversation. */
 export function DeleteDialog({ session, isOpen, onClose }: DialogProps & { isOpen: boolean }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -78,11 +77,11 @@ export function DeleteDialog({ session, isOpen, onClose }: DialogProps & { isOpe
       <Stack>
         {remove.error && <Failure error={remove.error} />}
         <Text style={{ overflowWrap: 'anywhere' }}>
-          <bdi>{nameOf(session)}</bdi> and all of its answers will be gone for good.
+          This deletes <bdi>{nameOf(session)}</bdi> and all of its answers. It cannot be undone.
         </Text>
         <Group justify="end">
           <Button variant="default" onClick={onClose} data-autofocus>
-            Keep it
+            Cancel
           </Button>
           <Button color="red" loading={remove.isPending} onClick={() => remove.mutate()}>
             Delete
@@ -93,13 +92,13 @@ export function DeleteDialog({ session, isOpen, onClose }: DialogProps & { isOpe
   );
 }
 
-/** Deletes a conversation. What still answers in it would be stored nowhere, so that it is stopped before. */
+/** Deletes a conversation. Its running turns are stopped first, because their answers could no longer be stored. */
 async function deleteSession(id: string): Promise<void> {
   const { data: running } = await body(
     api.GET('/chat/turns', { params: { query: { session_id: id } } }),
   );
   for (const { request_id } of running) {
-    // It may end by itself meanwhile.
+    // The turn may have ended by itself meanwhile.
     await api.POST('/chat/stop', { body: { session_id: id, request_id } }).catch(ignoreMissing);
   }
   await api.DELETE('/sessions/{id}', { params: { path: { id } } });

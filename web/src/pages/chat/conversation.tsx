@@ -15,7 +15,7 @@ import { TurnView } from './turn-view.tsx';
 import { useFollowEnd } from './use-follow-end.ts';
 
 const MESSAGES = 100;
-/** As many as the server gives at once. */
+/** The most messages that the server returns at once. */
 const MAX_MESSAGES = 500;
 
 interface ConversationViewProps {
@@ -23,7 +23,7 @@ interface ConversationViewProps {
   turns: LiveTurns;
 }
 
-/** The turns of a conversation: those that are stored, then those that were asked here. */
+/** The turns of a conversation: the stored ones, then those that were asked on this page. */
 export function ConversationView({ session, turns }: ConversationViewProps) {
   const [limit, setLimit] = useState(MESSAGES);
   const live = useSyncExternalStore(turns.subscribe, () => turns.of(session));
@@ -40,14 +40,14 @@ export function ConversationView({ session, turns }: ConversationViewProps) {
   };
   const end = useFollowEnd(all);
 
-  // A first question that was refused has begun no conversation.
+  // If the first question was rejected, the conversation does not exist.
   const isUnknown = query.error instanceof ApiError && query.error.status === 404;
   if (isUnknown && live.length === 0) {
     return (
-      <Empty title="There is no such conversation">
+      <Empty title="Conversation not found">
         It may have been deleted.{' '}
         <Anchor component={Link} to="/chat">
-          Begin another one
+          Start a new one
         </Anchor>
         .
       </Empty>
@@ -57,7 +57,7 @@ export function ConversationView({ session, turns }: ConversationViewProps) {
     <Stack gap="lg">
       {(query.data?.messages.length ?? 0) >= limit && limit < MAX_MESSAGES && (
         <Button variant="subtle" onClick={() => setLimit(MAX_MESSAGES)}>
-          Show earlier messages
+          Load earlier messages
         </Button>
       )}
       {live.length === 0 && <Loaded query={query}>{() => null}</Loaded>}
@@ -78,20 +78,20 @@ export function ConversationView({ session, turns }: ConversationViewProps) {
   );
 }
 
-/** What a screen reader hears of a turn, which does not read every piece of its answer. */
+/** The state of a turn for screen readers, which do not read out an answer while it is streamed. */
 function describe(turn: Turn | undefined): string {
   if (turn === undefined) return '';
-  if (turn.confirmation !== null) return 'The answer waits for your approval.';
+  if (turn.confirmation !== null) return 'The answer is waiting for your approval.';
   const words = {
     running: 'Answering.',
     completed: 'Answered.',
     failed: 'The answer failed.',
-    lost: 'There is no answer.',
+    lost: 'No answer.',
   };
   return words[turn.state];
 }
 
-/** Asks for the approval that a turn waits for, unless the person has put it off. */
+/** Asks for the approval that a turn is waiting for, unless the user has put it off. */
 function Pending({ turns }: { turns: readonly Turn[] }) {
   const found = turns.findLast(({ confirmation }) => confirmation !== null)?.confirmation ?? null;
   const [closed, setClosed] = useState<string | null>(null);
@@ -106,7 +106,7 @@ function Pending({ turns }: { turns: readonly Turn[] }) {
   if (closed === found.id) {
     return (
       <Button variant="light" color="orange" onClick={() => setClosed(null)}>
-        Decide about {found.name}
+        Decide on {found.name}
       </Button>
     );
   }
@@ -124,7 +124,7 @@ async function stop(session_id: string, request_id: string): Promise<void> {
   try {
     await api.POST('/chat/stop', { body: { session_id, request_id } });
   } catch (error) {
-    // It has ended by itself.
+    // The turn has ended by itself.
     if (error instanceof ApiError && error.status === 404) return;
     const { message } = error as Error;
     notifications.show({ color: 'red', title: 'The answer was not stopped', message });

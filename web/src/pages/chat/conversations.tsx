@@ -9,7 +9,7 @@ import { DeleteDialog, nameOf, RenameDialog } from './conversation-dialogs.tsx';
 
 interface ConversationsProps {
   query: UseInfiniteQueryResult<InfiniteData<readonly Session[]>, Error>;
-  /** The one that is open. */
+  /** The conversation that is open. */
   current: string | undefined;
   onChoose(): void;
 }
@@ -41,7 +41,7 @@ export function Conversations({ query, current, onChoose }: ConversationsProps) 
                     <ActionIcon
                       variant="subtle"
                       color="gray"
-                      aria-label={`Change ${nameOf(session)}`}
+                      aria-label={`Options for ${nameOf(session)}`}
                     >
                       <DotsHorizontalIcon />
                     </ActionIcon>
@@ -63,7 +63,7 @@ export function Conversations({ query, current, onChoose }: ConversationsProps) 
             ))}
             {pages[0]?.length === 0 && (
               <Text size="sm" c="dimmed">
-                Your conversations will be listed here.
+                No conversations yet.
               </Text>
             )}
             {query.hasNextPage && (
@@ -73,7 +73,7 @@ export function Conversations({ query, current, onChoose }: ConversationsProps) 
                 loading={query.isFetchingNextPage}
                 onClick={() => void query.fetchNextPage()}
               >
-                Show older ones
+                Load older conversations
               </Button>
             )}
           </Stack>

@@ -6,8 +6,8 @@ import { applyEvent, newTurn, type Turn } from './turn.ts';
 const none: readonly Turn[] = [];
 
 /**
- * The turns that were asked on this page, by conversation. What they stream is shown once for each frame of the
- * browser, however many pieces come.
+ * The turns that were asked on this page, by conversation. Listeners are called at most once per browser frame,
+ * however many pieces of an answer arrive.
  */
 export class LiveTurns {
   readonly #turns = new Map<string, readonly Turn[]>();
@@ -16,7 +16,7 @@ export class LiveTurns {
   readonly #onStored: () => void;
   #isShowing = false;
 
-  /** `onStored` is called when a question has been stored, and when its answer has. */
+  /** `onStored` is called when a question has been stored, and when its answer has been. */
   constructor(onStored: () => void) {
     this.#onStored = onStored;
   }
@@ -26,7 +26,7 @@ export class LiveTurns {
     return () => this.#listeners.delete(listener);
   };
 
-  /** The turns of a conversation, in their order. */
+  /** The turns of a conversation, oldest first. */
   of(session: string): readonly Turn[] {
     return this.#turns.get(session) ?? none;
   }
@@ -54,7 +54,7 @@ export class LiveTurns {
       }
     }
     this.#streams.delete(leaving);
-    // A stream that broke off: the turn goes on, and is found again by its conversation.
+    // If the stream broke off, the turn goes on: it is dropped here, and read again with its conversation.
     const left = this.of(session).filter(
       (turn) => turn.requestId !== requestId || turn.state !== 'running',
     );
@@ -63,7 +63,7 @@ export class LiveTurns {
     this.#onStored();
   }
 
-  /** Forgets what was shown of a failed turn before it is asked again. */
+  /** Removes a failed turn before its question is asked again. */
   forget(session: string, requestId: string): void {
     this.#set(
       session,
@@ -71,7 +71,7 @@ export class LiveTurns {
     );
   }
 
-  /** Stops listening. The turns go on. */
+  /** Closes the streams. The turns go on. */
   leave(): void {
     for (const stream of this.#streams) stream.abort();
   }
@@ -80,7 +80,7 @@ export class LiveTurns {
     this.#turns.set(session, turns);
     if (this.#isShowing) return;
     this.#isShowing = true;
-    // There are no frames while the page is in the background.
+    // Browsers draw no frames while the page is in the background.
     if (document.hidden) this.#show();
     else requestAnimationFrame(this.#show);
   }

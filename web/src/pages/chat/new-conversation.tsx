@@ -13,16 +13,16 @@ const examples = [
   'Mail a summary of the last 30 days.',
 ];
 
-/** Where a conversation begins. */
+/** Shown before the first question: what the chat can do, or that it needs a key. */
 export function NewConversation({ onAsk }: { onAsk(question: string): void }) {
   if (useLacksKey()) {
     return (
       <Empty title="The chat needs a key">
-        A model answers questions about your backups, and no key of a model gateway is connected
-        yet. Everything else works without.
+        A model answers questions about your backups, but no key of a model gateway is connected
+        yet. Everything else works without it.
         <Group mt="md" justify="center">
           <Button component={Link} to="/settings">
-            Open the settings
+            Open settings
           </Button>
         </Group>
       </Empty>
@@ -31,8 +31,8 @@ export function NewConversation({ onAsk }: { onAsk(question: string): void }) {
   return (
     <>
       <Empty title="Ask about your backups">
-        A model answers with what it finds in runs, logs and archives. It changes nothing, and mails
-        nothing that you have not approved.
+        A model answers with what it finds in runs, logs and archives. It changes nothing, and sends
+        no mail without your approval.
         <Stack mt="md" gap="xs" align="center">
           {examples.map((question) => (
             <Button
@@ -53,7 +53,7 @@ export function NewConversation({ onAsk }: { onAsk(question: string): void }) {
   );
 }
 
-/** Is there neither a key of one's own nor one of the server? */
+/** Whether neither the user nor the server has a key. */
 function useLacksKey(): boolean {
   const { data } = useQuery(installation);
   const canConnect = data?.features.gateway_login.enabled === true;

@@ -2,7 +2,7 @@ import { Stack, Text } from '@mantine/core';
 import { SourceLink } from '../../parts/source-link.tsx';
 import type { Turn } from './turn.ts';
 
-/** The records that a search found for the question, before the model looked for itself. */
+/** The records that a search found for the question before the model used any tools. */
 export function Sources({ sources }: Pick<Turn, 'sources'>) {
   if (sources.length === 0) return null;
   return (

@@ -3,7 +3,7 @@ import { formatCount, formatDuration } from '../../parts/format.ts';
 import classes from './chat.module.css';
 import type { Call } from './turn.ts';
 
-/** More of a text is left out. */
+/** The length to which arguments and results are cut. */
 const MAX_SHOWN_CHARS = 20_000;
 
 const states: Record<Call['state'], { word: string; color: string }> = {
@@ -19,13 +19,13 @@ const decisions = {
   expired: { word: 'Timed out', color: 'orange' },
 };
 
-/** The tools that an answer used, each with what it was asked and what it said. */
+/** The tool calls of an answer, each with its arguments and its result. */
 export function ToolCards({ calls }: { calls: readonly Call[] }) {
   if (calls.length === 0) return null;
   return (
     <Accordion multiple variant="contained" keepMounted={false} aria-label="Tools">
       {calls.map((call, index) => (
-        // A model may give two calls the same id; their order does not change.
+        // A model may give two calls the same id, but their order does not change.
         // biome-ignore lint/suspicious/noArrayIndexKey: see above
         <Accordion.Item key={index} value={String(index)}>
           <Accordion.Control>
@@ -90,7 +90,7 @@ function Block({ label, text }: { label: string; text: string }) {
   );
 }
 
-/** JSON with its lines; any other text as it is. */
+/** Indents JSON, and returns any other text unchanged. */
 function indented(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

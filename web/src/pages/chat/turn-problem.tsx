@@ -13,7 +13,7 @@ export function TurnProblem({ failure, onAskAgain }: TurnProblemProps) {
     <Alert
       color="red"
       role="alert"
-      title={code === 'GATEWAY_NOT_CONFIGURED' ? 'No model is connected' : 'That did not work'}
+      title={code === 'GATEWAY_NOT_CONFIGURED' ? 'No model is connected' : 'Something went wrong'}
     >
       <Group justify="space-between">
         <Stack gap={4} flex="1 1 260px">
@@ -23,7 +23,7 @@ export function TurnProblem({ failure, onAskAgain }: TurnProblemProps) {
             {requestId !== null && (
               <>
                 {' '}
-                (request <Code>{requestId}</Code>)
+                (request ID <Code>{requestId}</Code>)
               </>
             )}
           </Text>
@@ -41,9 +41,9 @@ export function TurnProblem({ failure, onAskAgain }: TurnProblemProps) {
 function HowToConnect() {
   return (
     <Text size="sm">
-      The chat asks a model, which the operator connects with <Code>GATEWAY_API_KEYS</Code> and{' '}
-      <Code>GATEWAY_MODEL</Code>. You can also connect a gateway of your own in Settings.
-      docs/chat-and-reports.md has the steps, also for a model on your own machine.
+      The operator connects a model with <Code>GATEWAY_API_KEYS</Code> and{' '}
+      <Code>GATEWAY_MODEL</Code>. You can also connect your own gateway key in Settings.
+      docs/chat-and-reports.md has the steps, including those for a model on your own machine.
     </Text>
   );
 }

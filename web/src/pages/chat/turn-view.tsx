@@ -10,9 +10,9 @@ import { TurnProblem } from './turn-problem.tsx';
 
 interface TurnViewProps {
   turn: Turn;
-  /** Was it asked on this page, which reads its stream? */
+  /** Whether it was asked on this page, which reads its stream. */
   isLive: boolean;
-  /** None while another turn runs. */
+  /** Undefined while another turn runs. */
   onAskAgain?: ((turn: Turn) => void) | undefined;
 }
 
@@ -38,7 +38,7 @@ export const TurnView = memo(
         {state === 'running' && <Working turn={turn} isLive={isLive} />}
         {failure && state === 'failed' && <TurnProblem failure={failure} onAskAgain={askAgain} />}
         {state === 'lost' && (
-          <Alert color="gray" title="There is no answer">
+          <Alert color="gray" title="No answer">
             <Group justify="space-between">
               <Text size="sm">The server may have restarted while it was answering.</Text>
               {askAgain && (
@@ -53,7 +53,7 @@ export const TurnView = memo(
       </Stack>
     );
   },
-  // The function to ask again does the same each time it is made.
+  // Only the presence of `onAskAgain` matters: it does the same each time it is created.
   (before, after) =>
     before.turn === after.turn &&
     before.isLive === after.isLive &&

@@ -1,7 +1,7 @@
 import type { ChatEvent, Conversation, Message } from '../../api/chat.ts';
 import type { Schemas } from '../../api/client.ts';
 
-/** What the person is asked to approve. */
+/** What the user is asked to approve. */
 export interface Confirmation {
   id: string;
   name: string;
@@ -29,20 +29,20 @@ export interface TurnFailure {
   requestId: string | null;
 }
 
-/** A question and what became of it. */
+/** A question and its answer. */
 export interface Turn {
   requestId: string;
-  /** Empty if it is older than the messages that are shown. */
+  /** Empty if the question is older than the loaded messages. */
   question: string;
   askedAt: string;
-  /** `lost`: nothing answers it any more. */
+  /** `lost`: it has no answer, and nothing is working on one. */
   state: 'running' | 'completed' | 'failed' | 'lost';
   text: string;
   calls: readonly Call[];
   sources: readonly Schemas['ChatSource'][];
   confirmation: Confirmation | null;
   failure: TurnFailure | null;
-  /** How often the model was asked. */
+  /** How many times the model was asked. */
   iteration: number;
 }
 
@@ -104,14 +104,14 @@ export function applyEvent(turn: Turn, event: ChatEvent, clockOffset: number): T
         state: turn.failure === null ? 'completed' : 'failed',
       };
     default:
-      // A newer server may say more.
+      // A newer server may send other events.
       return turn;
   }
 }
 
 const newCall = { durationMs: null, outcome: null, decision: null } as const;
 
-/** Puts a call in the place of the same one that has not ended, or behind all others. */
+/** Replaces the unfinished call with the same id, or appends the call. */
 function withCall(turn: Turn, call: Call): Turn {
   const at = turn.calls.findLastIndex(
     ({ id, state }) => id === call.id && (state === 'waiting' || state === 'running'),
@@ -129,7 +129,7 @@ function waitingCall({ callId: id, name, args }: Confirmation): Call {
   return { ...newCall, id, name, args, state: 'waiting' };
 }
 
-/** The turns of a conversation as it is stored. */
+/** The turns of a stored conversation. */
 export function readTurns({ messages, running, clockOffset }: Conversation): Turn[] {
   const turns: Turn[] = [];
   for (const message of messages) {
@@ -166,12 +166,16 @@ function readAnswer(turn: Turn, message: Message): Turn {
     calls: tool_calls.map(readCall),
     sources,
     failure: isFailed
-      ? { message: 'This turn ended before its answer did.', code: null, requestId: request_id }
+      ? {
+          message: 'The turn ended before the answer was complete.',
+          code: null,
+          requestId: request_id,
+        }
       : null,
   };
 }
 
-/** A stored call. Other programs write that table too, so that any field may be missing. */
+/** A stored call. Any field may be missing, because other programs write that table too. */
 function readCall(stored: Partial<Record<string, unknown>>, index: number): Call {
   const { tool_call_id, name, args, success, duration_ms, result, error, decision } = stored;
   const known = (['approved', 'rejected', 'expired'] as const).find((it) => it === decision);

@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react';
 
-/** How far from its end a page counts as being there. */
+/** A page within this distance of its end counts as being there. */
 const NEAR_PX = 160;
 
 /** Keeps the end of the page in view while `content` grows, unless the reader has scrolled away from it. */
@@ -15,7 +15,7 @@ export function useFollowEnd(content: unknown): RefObject<HTMLDivElement | null>
     window.addEventListener('scroll', look, { passive: true });
     return () => window.removeEventListener('scroll', look);
   }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever there is more of it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs whenever the content grows.
   useLayoutEffect(() => {
     if (isNear.current) end.current?.scrollIntoView({ block: 'end' });
   }, [content]);

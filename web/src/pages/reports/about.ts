@@ -3,29 +3,29 @@ import type { Outcome } from '../../parts/status.tsx';
 
 type Report = Schemas['Report'];
 
-/** The reports that can be made: what each is called, and what is in it. */
+/** The kinds of reports that can be created: their names, and what they contain. */
 export const kinds = [
   {
     type: 'latest_backup',
     name: 'Latest backup',
     about: 'One run with its repositories, by default the latest, and the runs before it.',
-    runHint: 'Empty: the latest run.',
+    runHint: 'Leave empty for the latest run.',
   },
   {
     type: 'executive_summary',
-    name: 'Summary of 30 days',
-    about: 'Day by day, what fails, and which archives are the largest.',
-    runHint: 'Empty: the 30 days up to now. With a run: the 30 days up to it.',
+    name: '30-day summary',
+    about: 'The runs of each day, what fails, and which archives are the largest.',
+    runHint: 'Leave empty for the last 30 days, or enter a run for the 30 days up to it.',
   },
   {
     type: 'failure_investigation',
     name: 'Investigation of a failure',
     about: 'What failed in a run, with its log, the last good commits and what to do.',
-    runHint: 'Empty: the latest run with a failure.',
+    runHint: 'Leave empty for the latest run with a failure.',
   },
 ] as const;
 
-/** What a report is called; those of chats and agents have no kind of their own. */
+/** The name of a kind of report. Reports that chats and agents wrote have no kind of their own. */
 export function nameOfKind(type: Report['report_type']): string {
   return kinds.find((kind) => kind.type === type)?.name ?? 'Written in a chat';
 }
@@ -36,7 +36,7 @@ const deliveries: Record<Report['status'], Outcome> = {
   failed: { word: 'Mail failed', color: 'red' },
 };
 
-/** What became of its latest mail. */
+/** The outcome of a report's latest mail. */
 export function outcomeOfDelivery(status: Report['status']): Outcome {
   return deliveries[status];
 }

@@ -10,16 +10,16 @@ const MAX_SUBJECT_CHARS = 200;
 /** The largest id in the database. */
 const MAX_RUN = 2_147_483_647;
 
-/** Asks what the report is about, makes it and shows it. */
+/** Asks what the report is about, creates it and shows it. */
 export function MakeReport({ isOpen, close }: { isOpen: boolean; close(): void }) {
   return (
-    <Modal opened={isOpen} onClose={close} title="Make a report">
-      <Wishes close={close} />
+    <Modal opened={isOpen} onClose={close} title="Create a report">
+      <ReportForm close={close} />
     </Modal>
   );
 }
 
-function Wishes({ close }: { close(): void }) {
+function ReportForm({ close }: { close(): void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [type, setType] = useState<string>(kinds[0].type);
@@ -44,7 +44,7 @@ function Wishes({ close }: { close(): void }) {
     <form onSubmit={make}>
       <Stack>
         {making.error && <Failure error={making.error} />}
-        <Radio.Group label="About" value={type} onChange={setType}>
+        <Radio.Group label="Kind" value={type} onChange={setType}>
           <Stack gap="xs" mt="xs">
             {kinds.map((kind) => (
               <Radio.Card key={kind.type} value={kind.type} p="sm" radius="md">
@@ -63,7 +63,7 @@ function Wishes({ close }: { close(): void }) {
         </Radio.Group>
         <NumberInput
           label="Run"
-          placeholder="Its number"
+          placeholder="Number"
           description={kinds.find((kind) => kind.type === type)?.runHint}
           value={run}
           onChange={setRun}
@@ -76,7 +76,7 @@ function Wishes({ close }: { close(): void }) {
         />
         <TextInput
           label="Subject"
-          description="Empty: a summary of the result."
+          description="Leave empty for a summary of the result."
           value={subject}
           onChange={({ currentTarget: { value } }) => setSubject(value)}
           maxLength={MAX_SUBJECT_CHARS}
@@ -86,7 +86,7 @@ function Wishes({ close }: { close(): void }) {
             Cancel
           </Button>
           <Button type="submit" loading={making.isPending}>
-            Make it
+            Create
           </Button>
         </Group>
       </Stack>

@@ -1,6 +1,6 @@
 import { Paper, Text } from '@mantine/core';
 
-/** As the mail shows it: nothing is loaded, and a link has nowhere to open. */
+/** Styles a report as in a mail. The policy blocks all loading, and the sandbox stops links from opening a window. */
 const head = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Report</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <base target="_blank"><style>
@@ -11,7 +11,7 @@ th, td { border: 1px solid #d1d9e0; padding: 0.25em 0.6em; overflow-wrap: normal
 pre { overflow-x: auto; } svg { max-width: 100%; height: auto; }
 </style></head><body>`;
 
-/** The HTML of a report in a frame that runs no script and has no access to the page. */
+/** The HTML of a report, in a frame that runs no scripts and has no access to the page. */
 export function Preview({ html }: { html: string }) {
   return (
     <>
@@ -32,7 +32,7 @@ export function Preview({ html }: { html: string }) {
         />
       </Paper>
       <Text size="xs" c="dimmed">
-        Nothing is loaded here, and links do not open.
+        This preview loads nothing, and its links do not open.
       </Text>
     </>
   );

@@ -25,7 +25,7 @@ import { SendReport } from './send-report.tsx';
 
 type Report = Schemas['Report'];
 
-/** One report: to read, to copy and to mail. */
+/** A report to read, copy, download and mail. */
 export function ReportPage() {
   const { id } = useParams({ from: '/shell/reports/$id' });
   const query = useQuery(report(id));
@@ -57,7 +57,7 @@ function About({ report }: { report: Report }) {
           All reports
         </Anchor>
         <Text size="sm" c="dimmed">
-          {nameOfKind(report_type)}, made <Age of={created_at} />
+          {nameOfKind(report_type)}, created <Age of={created_at} />
         </Text>
         <OutcomeBadge outcome={outcomeOfDelivery(status)} />
       </Group>
@@ -72,8 +72,8 @@ function About({ report }: { report: Report }) {
             {error_message || 'No reason was recorded.'}
           </Text>
           <Text size="sm" mt="xs" style={{ overflowWrap: 'anywhere' }}>
-            It was for <bdi>{recipients.join(', ')}</bdi>. Send it again: within 24 hours the same
-            addresses get it only once.
+            It was addressed to <bdi>{recipients.join(', ')}</bdi>. You can send it again: within 24
+            hours, the same addresses get it only once.
           </Text>
         </Alert>
       )}
@@ -93,7 +93,7 @@ function Content({ report: { id, content_html, content_markdown } }: { report: R
             { value: 'preview', label: 'Preview' },
             { value: 'markdown', label: 'Markdown' },
           ]}
-          aria-label="Show as"
+          aria-label="View of the report"
         />
         <Group gap="xs">
           <CopyButton value={content_markdown}>

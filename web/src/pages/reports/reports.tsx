@@ -14,23 +14,23 @@ import { nameOfKind, outcomeOfDelivery } from './about.ts';
 import { MakeReport } from './make-report.tsx';
 import { RestoreEvidence } from './restore-evidence.tsx';
 
-/** One's reports, and making a new one. */
+/** The user's reports, and a button to create one. */
 export function ReportsPage() {
   const { page = 1 } = useSearch({ from: '/shell/reports' });
   const [isMaking, making] = useDisclosure();
   return (
-    <Page title="Reports" aside={<Button onClick={making.open}>Make a report</Button>}>
+    <Page title="Reports" aside={<Button onClick={making.open}>Create a report</Button>}>
       <Loaded query={useQuery(reports(page))} lines={8}>
         {({ shown, hasOlder }) =>
           shown.length === 0 && page === 1 ? (
             <Empty title="No reports yet">
-              A report sums up what the database holds now: one run, 30 days, or a failure. Read it
-              here, or mail it. Make the first one.
+              A report sums up a run, 30 days or a failure from what is recorded now. Read it here,
+              or mail it.
             </Empty>
           ) : (
             <>
               <ReportsTable reports={shown} />
-              <Turn page={page} hasOlder={hasOlder} />
+              <PageButtons page={page} hasOlder={hasOlder} />
             </>
           )
         }
@@ -43,7 +43,7 @@ export function ReportsPage() {
 
 function ReportsTable({ reports }: { reports: readonly Schemas['Report'][] }) {
   return (
-    <RecordTable minWidth={620} heads={['Report', 'Made', 'Mail', 'To']} highlightOnHover>
+    <RecordTable minWidth={620} heads={['Report', 'Created', 'Mail', 'To']} highlightOnHover>
       {reports.map((report) => (
         <ReportRow key={report.id} report={report} />
       ))}
@@ -97,7 +97,7 @@ function ReportRow({ report }: { report: Schemas['Report'] }) {
   );
 }
 
-function Turn({ page, hasOlder }: { page: number; hasOlder: boolean }) {
+function PageButtons({ page, hasOlder }: { page: number; hasOlder: boolean }) {
   const navigate = useNavigate();
   if (page === 1 && !hasOlder) return null;
   const turnTo = (to: number) =>

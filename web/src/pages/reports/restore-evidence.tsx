@@ -3,12 +3,12 @@ import { useState } from 'react';
 
 const DAY_MS = 86_400_000;
 
-/** A day as date fields have it. */
+/** The day of a time in UTC, in the format of date fields. */
 function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-/** The evidence of restore drills over any period, to download. */
+/** Downloads the evidence of restore drills for a period. */
 export function RestoreEvidence() {
   const [from, setFrom] = useState(() => dayOf(Date.now() - 30 * DAY_MS));
   const [last, setLast] = useState(() => dayOf(Date.now()));
@@ -20,7 +20,7 @@ export function RestoreEvidence() {
       </Title>
       <Text size="sm" c="dimmed">
         For auditors: which repositories were proven restorable in a period, each restore drill, and
-        the state of their ledger. Days are in UTC.
+        the state of the ledger. Days are in UTC.
       </Text>
       <Group align="end">
         <TextInput
@@ -32,10 +32,10 @@ export function RestoreEvidence() {
         />
         <TextInput
           type="date"
-          label="To the end of"
+          label="To (inclusive)"
           value={last}
           min={from}
-          error={isValid ? undefined : 'It ends before it begins'}
+          error={isValid ? undefined : 'The end is before the start'}
           onChange={({ currentTarget }) => setLast(currentTarget.value)}
         />
         {(['html', 'markdown'] as const).map((format) => (

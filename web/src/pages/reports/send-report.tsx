@@ -10,7 +10,7 @@ import { notify } from '../../parts/notify.ts';
 
 type Report = Schemas['Report'];
 
-/** Resend takes as many in one mail. */
+/** The most recipients that Resend accepts in one mail. */
 const MAX_RECIPIENTS = 50;
 
 interface SendReportProps {
@@ -19,7 +19,7 @@ interface SendReportProps {
   close(): void;
 }
 
-/** Mails a report to addresses that may receive it, after showing who they are. */
+/** Mails a report to allowed addresses, after the user has confirmed the list. */
 export function SendReport({ report, isOpen, close }: SendReportProps) {
   const query = useQuery({ ...installation, enabled: isOpen });
   return (
@@ -30,8 +30,8 @@ export function SendReport({ report, isOpen, close }: SendReportProps) {
             <Delivery report={report} allowed={report_recipients} close={close} />
           ) : (
             <Alert color="orange" title="Mail is not set up">
-              {mail.reason}. Set what is missing where the server gets its variables, and restart
-              it. Until then, copy or download the report.
+              {mail.reason}. Set what is missing in the server’s environment, and restart the
+              server. Until then, copy or download the report.
             </Alert>
           )
         }
@@ -48,25 +48,25 @@ interface DeliveryProps {
 
 function Delivery({ report, allowed, close }: DeliveryProps) {
   const queries = useQueryClient();
-  const [chosen, setChosen] = useState(() => namedBefore(report, allowed));
-  const [isSure, setSure] = useState(false);
+  const [chosen, setChosen] = useState(() => suggestedRecipients(report, allowed));
+  const [isConfirming, setConfirming] = useState(false);
   const sending = useMutation({
     mutationFn: () => sendReport({ report_id: report.id, recipients: chosen }),
     onSuccess: ({ recipients }) => {
       close();
-      const message = `It went to ${recipients.join(', ')}`;
+      const message = `Sent to ${recipients.join(', ')}`;
       void notify({ color: 'teal', title: 'The report was mailed', message });
     },
-    onError: () => setSure(false),
+    onError: () => setConfirming(false),
     // A failure is recorded in the report too.
     onSettled: () => queries.invalidateQueries({ queryKey: ['reports'] }),
   });
-  if (isSure) {
+  if (isConfirming) {
     return (
       <Stack>
         <Text>
-          “<bdi>{report.subject}</bdi>” goes to {countOf(chosen.length, 'address', 'addresses')},
-          and to nobody else:
+          “<bdi>{report.subject}</bdi>” will be mailed to{' '}
+          {countOf(chosen.length, 'address', 'addresses')} and nobody else:
         </Text>
         <List style={{ overflowWrap: 'anywhere' }}>
           {chosen.map((address) => (
@@ -76,11 +76,15 @@ function Delivery({ report, allowed, close }: DeliveryProps) {
           ))}
         </List>
         <Group justify="flex-end">
-          <Button variant="default" onClick={() => setSure(false)} disabled={sending.isPending}>
+          <Button
+            variant="default"
+            onClick={() => setConfirming(false)}
+            disabled={sending.isPending}
+          >
             Back
           </Button>
           <Button onClick={() => sending.mutate()} loading={sending.isPending} data-autofocus>
-            Send it now
+            Send now
           </Button>
         </Group>
       </Stack>
@@ -91,7 +95,7 @@ function Delivery({ report, allowed, close }: DeliveryProps) {
       {sending.error && <Failure error={sending.error} />}
       <Checkbox.Group
         label="To"
-        description="The addresses in SMTP_TO. Nobody else can get a report."
+        description="The addresses in SMTP_TO. Nobody else can be sent a report."
         value={chosen}
         onChange={setChosen}
       >
@@ -116,7 +120,7 @@ function Delivery({ report, allowed, close }: DeliveryProps) {
           Cancel
         </Button>
         <Button
-          onClick={() => setSure(true)}
+          onClick={() => setConfirming(true)}
           disabled={chosen.length === 0 || chosen.length > MAX_RECIPIENTS}
         >
           Continue
@@ -126,8 +130,8 @@ function Delivery({ report, allowed, close }: DeliveryProps) {
   );
 }
 
-/** Those of the report that may still receive it, else everybody. */
-function namedBefore({ recipients }: Report, allowed: readonly string[]): string[] {
+/** The earlier recipients of the report that are still allowed, or else all allowed addresses. */
+function suggestedRecipients({ recipients }: Report, allowed: readonly string[]): string[] {
   const named = allowed.filter((address) => recipients.includes(address));
   return named.length > 0 ? named : [...allowed];
 }

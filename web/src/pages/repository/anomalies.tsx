@@ -8,7 +8,7 @@ import { Anomalies } from '../anomalies.tsx';
 
 const PAGE_SIZE = 5;
 
-/** What a person should look at in the history of a repository. */
+/** The anomalies in the history of a repository. */
 export function RepositoryAnomalies({ path }: { path: RepositoryPath }) {
   const [page, setPage] = useState(1);
   return (

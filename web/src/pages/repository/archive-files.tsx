@@ -8,12 +8,12 @@ import { formatBytes } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 
 const PAGE_SIZE = 100;
-/** Larger files are for downloading. */
+/** Larger files can only be downloaded. */
 const MAX_PREVIEW_BYTES = 256 * 1024;
 
 type File = Schemas['ArchiveFiles']['entries'][number];
 
-/** The files of the default branch, each to preview or to download. */
+/** The files of the default branch, to preview or download. */
 export function ArchiveFiles({ path }: { path: RepositoryPath }) {
   const filter = useFilter();
   const prefix = filter.text;
@@ -28,7 +28,7 @@ export function ArchiveFiles({ path }: { path: RepositoryPath }) {
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,
     retry: false,
-    // The server unpacks the archive for every answer.
+    // The server unpacks the archive for every request.
     staleTime: 5 * 60_000,
   });
   const files = query.data?.pages.flatMap(({ entries }) => entries) ?? [];
@@ -104,7 +104,7 @@ function Preview({ path, file }: { path: RepositoryPath; file: File }) {
         <Loaded query={query}>
           {(text) =>
             text === null ? (
-              <Text c="dimmed">This is not text. Download it to open it.</Text>
+              <Text c="dimmed">This is not a text file. Download it to open it.</Text>
             ) : (
               <ScrollArea.Autosize mah="60vh" type="auto" viewportProps={{ tabIndex: 0 }}>
                 <Text
@@ -120,19 +120,19 @@ function Preview({ path, file }: { path: RepositoryPath; file: File }) {
           }
         </Loaded>
       ) : (
-        <Text c="dimmed">It is too large to be shown. Download it to open it.</Text>
+        <Text c="dimmed">This file is too large to preview. Download it to open it.</Text>
       )}
     </Stack>
   );
 }
 
-/** Null if it is not UTF-8, or holds a NUL as binary files do. */
+/** The bytes as text. Null if they are not UTF-8, or contain a NUL as binary files do. */
 function toText(bytes: Uint8Array): string | null {
   if (bytes.includes(0)) return null;
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    // Not UTF-8, which is an answer and no failure.
+    // Not UTF-8, which is a result and not a failure.
     return null;
   }
 }

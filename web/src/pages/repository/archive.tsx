@@ -14,7 +14,7 @@ import { countOf, formatBytes, formatCount } from '../../parts/format.ts';
 import { Failure, Loaded } from '../../parts/loading.tsx';
 import { ArchiveFiles } from './archive-files.tsx';
 
-/** The archive of a repository: what it holds, proof that it is whole, and how to restore from it. */
+/** The archive of a repository: its contents, a check that it is whole, and how to restore from it. */
 export function RepositoryArchive({ path, wasGood }: { path: RepositoryPath; wasGood: boolean }) {
   const query = useQuery(archiveQuery(path));
   const { error } = query;
@@ -26,10 +26,10 @@ export function RepositoryArchive({ path, wasGood }: { path: RepositoryPath; was
       {error instanceof ApiError && (error.status === 404 || error.status === 503) ? (
         <Text c="dimmed">
           {error.status === 503
-            ? 'The archive is on the machine of the worker, where this server cannot read it.'
+            ? 'The archive is on the worker’s machine, where this server cannot read it.'
             : wasGood
               ? 'The archive is not in the archive folder: it was moved or deleted. The next good backup recreates it.'
-              : 'There is no archive yet. It appears after the first good backup.'}
+              : 'No archive yet. It appears after the first good backup.'}
         </Text>
       ) : (
         <Loaded query={query} lines={3}>
@@ -73,7 +73,7 @@ function ArchiveDetails({ path, archive }: { path: RepositoryPath; archive: Sche
           aria-expanded={showsFiles}
           onClick={() => setShowsFiles(!showsFiles)}
         >
-          {showsFiles ? 'Hide the files' : 'Show the files'}
+          {showsFiles ? 'Hide files' : 'Show files'}
         </Button>
       </Group>
       {verify.isPending && (
@@ -89,7 +89,7 @@ function ArchiveDetails({ path, archive }: { path: RepositoryPath; archive: Sche
   );
 }
 
-/** The archive to take away: a link, or one for each file. */
+/** Downloads the archive: one link, or a menu with a link for each of its files. */
 function Download({ path, files }: { path: RepositoryPath } & Pick<Schemas['Archive'], 'files'>) {
   const address = `${archiveAddress(path)}/bundle`;
   if (files.length <= 1) {
@@ -105,7 +105,7 @@ function Download({ path, files }: { path: RepositoryPath } & Pick<Schemas['Arch
         <Button variant="default">Download</Button>
       </Menu.Target>
       <Menu.Dropdown mah="50vh" style={{ overflowY: 'auto' }}>
-        <Menu.Label>All of these make up the archive</Menu.Label>
+        <Menu.Label>The archive consists of all these files</Menu.Label>
         {files.map(({ name, size_bytes }) => (
           <Menu.Item
             key={name}
@@ -124,20 +124,20 @@ function Download({ path, files }: { path: RepositoryPath } & Pick<Schemas['Arch
 const verdicts: Record<string, { color: string; title: string }> = {
   VALID_UNCOMPROMISED: {
     color: 'teal',
-    title: 'You can restore from it, and it is the archive that was recorded',
+    title: 'You can restore from this archive, and it matches the recorded checksum',
   },
   VALID_UNRECORDED: {
     color: 'orange',
-    title: 'You can restore from it, but no checksum of it is recorded',
+    title: 'You can restore from this archive, but no checksum of it is recorded',
   },
 };
 
 const checks: [keyof Schemas['ArchiveCheck']['proof'], string][] = [
-  ['checksum', 'SHA-256 equals the recorded one'],
+  ['checksum', 'SHA-256 matches the recorded one'],
   ['header', 'Header can be read'],
-  ['pack_checksum', "The pack's own checksum matches its bytes"],
+  ['pack_checksum', 'Pack matches its own checksum'],
   ['objects', 'Every object can be read'],
-  ['history', 'Every object that is named is there'],
+  ['history', 'Every object that is referenced exists'],
 ];
 
 function Proof({ check }: { check: Schemas['ArchiveCheck'] }) {
@@ -179,7 +179,7 @@ function Proof({ check }: { check: Schemas['ArchiveCheck'] }) {
   );
 }
 
-/** The command that restores the repository on the machine of the server. */
+/** The command that restores the repository on the server's machine. */
 function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Archive'] }) {
   const { data } = useQuery({ ...toolResult('get_system_health'), staleTime: 60_000 });
   const folder = (data?.storage as { archive_path?: string } | undefined)?.archive_path;
@@ -187,7 +187,7 @@ function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Ar
   const [first = archive.archive, ...increments] = archive.files.map(({ name }) => name);
   const target = quoted(`./${path.name.split('/').at(-1)}.git`);
   const command = [
-    // A name that begins with a hyphen is no option behind the two.
+    // After `--`, a name that begins with a hyphen is not taken for an option.
     `git clone --mirror -- ${quoted(folder === undefined ? first : `${folder}/${first}`)} ${target}`,
     ...increments.map((name) => {
       const file = quoted(`${folder ?? '..'}/${name}`);
@@ -196,13 +196,11 @@ function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Ar
   ].join('\n');
   return (
     <Stack gap={4}>
-      <Text size="sm">
-        Restore every branch and tag with git alone, on the machine of the server:
-      </Text>
+      <Text size="sm">Restore every branch and tag with git alone, on the server’s machine:</Text>
       <Command>{command}</Command>
       <Text size="sm" c="dimmed">
-        To work in it, leave out <Code>--mirror</Code>. Elsewhere, download the archive first and
-        name that file.
+        For a working copy, leave out <Code>--mirror</Code>. On another machine, download the
+        archive first and use its path.
       </Text>
     </Stack>
   );

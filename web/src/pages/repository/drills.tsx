@@ -14,7 +14,7 @@ type Repository = Pick<Schemas['TrackedRepository'], 'last_proof' | 'last_drill'
 
 const LIMIT = 10;
 
-/** Whether it was proven restorable, and the drills that tell. */
+/** Whether a repository is proven restorable, and its restore drills. */
 export function RepositoryDrills({
   path,
   repository: { last_proof, last_drill },
@@ -28,7 +28,7 @@ export function RepositoryDrills({
         Restore drills
       </Title>
       {last_drill?.outcome === 'failed' && (
-        <Alert color="red" title="A restore drill failed, and none has proven it since">
+        <Alert color="red" title="A restore drill failed, and none has succeeded since">
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             {last_drill.reason || 'No reason was recorded.'}
           </Text>
@@ -44,8 +44,8 @@ function Proof({ proof }: { proof: Repository['last_proof'] }) {
   if (proof === null) {
     return (
       <Text c="dimmed">
-        Not proven restorable yet. Drills follow each run, and <Code>npm run worker -- drill</Code>{' '}
-        does them now.
+        Not proven restorable yet. Drills follow each run; <Code>npm run worker -- drill</Code> runs
+        them now.
       </Text>
     );
   }
@@ -65,8 +65,8 @@ function Drills({ path }: { path: RepositoryPath }) {
         <>
           <RecordTable
             minWidth={560}
-            heads={['Outcome', 'When', 'Version', 'From', 'Read', 'Took']}
-            numbers={['Read', 'Took']}
+            heads={['Outcome', 'When', 'Version', 'From', 'Read', 'Duration']}
+            numbers={['Read', 'Duration']}
             isReachable
             verticalSpacing="xs"
           >

@@ -20,7 +20,7 @@ function useForgetting(path: RepositoryPath, isForgetting: boolean) {
     },
     onSuccess: async () => {
       notify({
-        message: isForgetting ? 'Forgotten. What was backed up is kept.' : 'Tracked again.',
+        message: isForgetting ? 'Forgotten. Its backups are kept.' : 'Tracked again.',
       });
       await Promise.all(
         ['repository', 'repositories', 'incidents', 'overview'].map((key) =>
@@ -31,7 +31,7 @@ function useForgetting(path: RepositoryPath, isForgetting: boolean) {
   });
 }
 
-/** Gives up a repository that is gone on purpose, once the person has read what that means. */
+/** Forgets a repository that was removed on purpose, once the user has read what that means. */
 export function Forget({ path }: { path: RepositoryPath }) {
   const [isOpen, dialog] = useDisclosure();
   const forget = useForgetting(path, true);
@@ -55,10 +55,10 @@ export function Forget({ path }: { path: RepositoryPath }) {
       >
         <Stack>
           <Text size="sm">
-            Do this if it is gone on purpose. Runs, alerts and counts leave it out until a run backs
-            it up or fails to.
+            Do this if it was removed on purpose. Runs, alerts and counts then leave it out until a
+            run backs it up or fails to.
           </Text>
-          <Text size="sm">What was backed up is kept, and can be restored.</Text>
+          <Text size="sm">Its backups are kept, and can still be restored.</Text>
           {forget.error && <Failure error={forget.error} />}
           <Group justify="end">
             <Button variant="default" onClick={dialog.close}>
@@ -74,7 +74,7 @@ export function Forget({ path }: { path: RepositoryPath }) {
   );
 }
 
-/** Says that somebody has given it up, and takes that back. */
+/** Says who has forgotten the repository, and tracks it again on request. */
 export function Forgotten({
   path,
   forgotten: { at, by },
@@ -87,8 +87,8 @@ export function Forgotten({
     <Alert color="gray" title="Forgotten">
       <Stack gap="xs" align="start">
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          Given up <Age of={at} /> by <bdi>{by}</bdi>. No alert names it, and it is counted nowhere,
-          until a run backs it up or fails to. What was backed up is kept.
+          Forgotten <Age of={at} /> by <bdi>{by}</bdi>. Alerts and counts leave it out until a run
+          backs it up or fails to. Its backups are kept.
         </Text>
         {remember.error && <Failure error={remember.error} />}
         <Button

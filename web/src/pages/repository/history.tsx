@@ -13,7 +13,7 @@ import { OutcomeBadge, outcomeOfResult } from '../../parts/status.tsx';
 
 const PAGE_SIZE = 15;
 
-/** What came of the repository in each run that changed something. */
+/** The results of the repository, without the runs that found it unchanged. */
 export function RepositoryHistory({ path }: { path: RepositoryPath }) {
   const [page, setPage] = useState(1);
   return (

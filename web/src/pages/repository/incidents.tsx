@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { incidentsOf } from '../../api/queries.ts';
 import { IncidentList } from '../incident-list.tsx';
 
-/** The open incidents that concern a repository; nothing if there are none. */
+/** The open incidents that affect a repository, if any. */
 export function RepositoryIncidents({ name }: { name: string }) {
   const { data } = useQuery(incidentsOf(name));
   if (!data || data.data.length === 0) return null;

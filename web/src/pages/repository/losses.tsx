@@ -3,11 +3,11 @@ import type { Schemas } from '../../api/client.ts';
 
 type Loss = Schemas['RepositoryDetails']['would_lose'][number];
 
-/** What would be lost with the source, whatever the state says; nothing if nothing is known to be missing. */
+/** What would be lost with the source, whatever the state of the repository, if anything is known to be missing. */
 export function RepositoryLosses({ losses }: { losses: readonly Loss[] }) {
   if (losses.length === 0) return null;
   return (
-    <Alert color="gray" title="What you would lose tonight" role="region">
+    <Alert color="gray" title="What you would lose with the source" role="region">
       <List size="sm">
         {losses.map((loss) => (
           <List.Item key={loss.what} style={{ overflowWrap: 'anywhere' }}>
@@ -32,7 +32,7 @@ function describe({ what, detail }: Loss): string {
     case 'issues':
       return detail === ''
         ? 'Its issues and pull requests.'
-        : `Its issues and pull requests, of which ${detail} are open.`;
+        : `Its issues and pull requests (${detail} open).`;
     case 'wiki':
       return 'Its wiki, if it has pages.';
     case 'discussions':
@@ -40,6 +40,6 @@ function describe({ what, detail }: Loss): string {
     case 'releases':
       return 'The notes and files of its releases, if it has any; their tags are in the archive.';
     case 'only_here':
-      return `Nothing with the source, but version ${detail} is only on the machine of the worker.`;
+      return `Version ${detail}, if the worker’s machine is lost too: it is stored nowhere else.`;
   }
 }

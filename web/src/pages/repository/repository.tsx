@@ -76,11 +76,11 @@ function RepositoryDetails({
       {failing_since !== null && (
         <Alert
           color={outcomeOfState(state).color}
-          title={state === 'lost' ? 'Gone at its source' : describeFailures(consecutive_failures)}
+          title={state === 'lost' ? 'Lost at its source' : describeFailures(consecutive_failures)}
         >
           {state === 'lost' && (
             <Text size="sm" mb="xs">
-              It was deleted, hidden from the login, or emptied. What was backed up is kept.
+              It was deleted, hidden from the login, or emptied. Its backups are kept.
             </Text>
           )}
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -94,13 +94,13 @@ function RepositoryDetails({
       )}
       {state === 'stale' && (
         <Alert color="orange" title="No recent backup">
-          No run backed it up or found it unchanged{' '}
           {last_good_at !== null && (
             <>
-              since <Age of={last_good_at} />
+              A run last backed it up or found it unchanged <Age of={last_good_at} />, longer ago
+              than the time between runs.{' '}
             </>
           )}
-          , longer than the time between runs. Is it still among the sources of the worker?
+          Is it still one of the worker’s sources?
           {forgotten === null && (
             <div>
               <Forget path={path} />
@@ -131,7 +131,7 @@ function RepositoryDetails({
                 <Link {...props} to="/logs" search={{ repository: repository.full_name }} />
               )}
             >
-              Its logs
+              See its logs
             </Anchor>
           }
         />
@@ -156,7 +156,7 @@ function describeFailures(count: number): string {
   return count === 1 ? 'The last backup failed' : `The last ${formatCount(count)} backups failed`;
 }
 
-/** Its days and its size, of as many results as fit one answer. */
+/** The days and the size of a repository, from as many results as one response has. */
 function OverTime({ path }: { path: RepositoryPath }) {
   return (
     <Loaded query={useQuery(history(path, { page: 1, limit: SHOWN_RESULTS }))} lines={5}>
@@ -164,7 +164,7 @@ function OverTime({ path }: { path: RepositoryPath }) {
         <>
           <Stack gap="xs">
             <Title order={2} size="h4">
-              The last {DAYS} days
+              Last {DAYS} days
             </Title>
             <DayStrip
               days={DAYS}
@@ -175,7 +175,7 @@ function OverTime({ path }: { path: RepositoryPath }) {
               }))}
             />
             <Text size="sm" c="dimmed">
-              Days on which it was unchanged are empty.
+              Days without a change are empty.
             </Text>
           </Stack>
           <Stack gap="xs">

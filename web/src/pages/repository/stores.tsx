@@ -7,7 +7,7 @@ import { Loaded } from '../../parts/loading.tsx';
 
 type Store = Schemas['RepositoryStores']['data'][number];
 
-/** Where the archive is stored away from the worker's machine; stores that fail come first. */
+/** The off-site stores of the archive, those that fail first. */
 export function RepositoryStores({ path }: { path: RepositoryPath }) {
   return (
     <Stack gap="xs" component="section" aria-label="Off-site">
@@ -18,8 +18,8 @@ export function RepositoryStores({ path }: { path: RepositoryPath }) {
         {({ data }) =>
           data.length === 0 ? (
             <Text c="dimmed">
-              It is stored nowhere else. Set <Code>BACKUP_STORES</Code> for the worker to keep it in
-              a second place too; <Code>docs/off-site.md</Code> says how.
+              It is not stored anywhere else. Set <Code>BACKUP_STORES</Code> for the worker to keep
+              a second copy; <Code>docs/off-site.md</Code> says how.
             </Text>
           ) : (
             <Stack gap="xs">
@@ -42,7 +42,7 @@ export function RepositoryStores({ path }: { path: RepositoryPath }) {
 
 function FailingStore({ store, since }: { store: Store; since: string }) {
   return (
-    <Alert color="red" title="Storing fails">
+    <Alert color="red" title="This store is failing">
       <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
         {store.reason || 'No reason was recorded.'}
       </Text>
@@ -54,7 +54,7 @@ function FailingStore({ store, since }: { store: Store; since: string }) {
   );
 }
 
-/** The store, and the newest version that it has. */
+/** The store, and the newest version in it. */
 function Stored({ store: { store, version, stored_at } }: { store: Store }) {
   return (
     <Group justify="space-between" gap="0 var(--mantine-spacing-xs)">
@@ -63,7 +63,7 @@ function Stored({ store: { store, version, stored_at } }: { store: Store }) {
       </Text>
       <Text size="sm">
         {stored_at === null ? (
-          'has nothing of it yet'
+          'nothing stored yet'
         ) : (
           <>
             {version === null ? 'stored' : `version ${version}, stored`} <Age of={stored_at} />

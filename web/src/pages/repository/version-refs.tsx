@@ -13,7 +13,7 @@ const kinds = [
   { value: 'refs/tags/', label: 'Tags' },
 ];
 
-/** Where the branches and tags of a version pointed. */
+/** The branches, tags and other refs of a version, with the objects they point to. */
 export function VersionRefs({ path, version }: { path: RepositoryPath; version: number }) {
   const filter = useFilter();
   const { text } = filter;
@@ -27,7 +27,7 @@ export function VersionRefs({ path, version }: { path: RepositoryPath; version: 
     },
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,
-    // What a version was does not change.
+    // The refs of a version never change.
     staleTime: Number.POSITIVE_INFINITY,
   });
   const refs = query.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -46,7 +46,7 @@ export function VersionRefs({ path, version }: { path: RepositoryPath; version: 
       }
       query={query}
       pending="Loading…"
-      none="This version has no such branch or tag."
+      none="No ref of this version matches."
       name={`Refs of version ${version}`}
     >
       {refs.map(({ name, object_id }) => (

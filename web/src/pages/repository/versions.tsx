@@ -43,8 +43,8 @@ export function RepositoryVersions({ path }: { path: RepositoryPath }) {
         {({ data, pagination }) =>
           data.length === 0 ? (
             <Text c="dimmed">
-              There are no versions yet. The next run that finds a change makes the first one, and
-              from then on every earlier state can be restored.
+              No versions yet. The next run that finds a change creates the first one, and from then
+              on every earlier state can be restored.
             </Text>
           ) : (
             <>
@@ -96,7 +96,7 @@ function Summary({ version }: { version: Version }) {
         )}
         {pruned_at !== null && (
           <Badge color="gray" variant="light">
-            Let go
+            Pruned
           </Badge>
         )}
       </Group>
@@ -119,7 +119,7 @@ function Details({ path, version }: { path: RepositoryPath; version: Version }) 
         </Alert>
       )}
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        Made {formatTime(version.created_at)}
+        Created {formatTime(version.created_at)}
         {run_id !== null && (
           <>
             {' '}
@@ -140,14 +140,14 @@ function Details({ path, version }: { path: RepositoryPath; version: Version }) 
       {pruned_at === null ? (
         <>
           <Text size="sm">
-            Restore it on the machine of the worker, in the folder of Backup Observatory:
+            Restore it on the worker’s machine, in the Backup Observatory folder:
           </Text>
           <Command>{restoreCommand(path, version.version)}</Command>
           <VersionRefs path={path} version={version.version} />
         </>
       ) : (
         <Text size="sm">
-          Retention let it go <Age of={pruned_at} />, so it can no longer be restored.
+          Retention pruned it <Age of={pruned_at} />, so it can no longer be restored.
         </Text>
       )}
     </Stack>

@@ -1,8 +1,8 @@
-/** The server's reasons that say what the reader can do in words that only an operator knows. */
+/** Reasons of the server that only an operator understands, each with what to show instead. */
 const reasons: readonly (readonly [string, string])[] = [
   [
     'no embedding generation is active',
-    'Only words were compared. Similar spellings and meanings are found too once vectors are built: see Search in the settings.',
+    'Only words were compared. Once vectors are built, similar spellings and meanings are found too: see Search in the settings.',
   ],
   [
     'the database has no vector extension',
@@ -10,7 +10,7 @@ const reasons: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** Says in plain words what a search left out. */
+/** Explains in plain words what a search left out. */
 export function explainDegraded(reason: string): string {
   const plain = reasons.find(([known]) => reason.startsWith(known));
   if (!plain) return sentence(reason);

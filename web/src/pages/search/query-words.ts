@@ -1,4 +1,4 @@
-/** More words than this are not marked. */
+/** The most words that are highlighted. */
 const MAX_WORDS = 48;
 /** A quoted phrase or a word, with an optional dash that excludes it. */
 const token = /(?<dash>-?)"(?<phrase>[^"]*)"|(?<plain>[^\s"]+)/gu;
@@ -18,10 +18,10 @@ export function wordsOf(query: string): string[] {
 }
 
 const EXCERPT_CHARS = 600;
-/** What is shown before the first word that was found. */
+/** The length of the text before the first match. */
 const LEAD_CHARS = 80;
 
-/** The part of a long text around the first of the words, and whether something was left out on either side. */
+/** The part of a long text around its first match, with `…` on each side where text is left out. */
 export function excerptOf(content: string, words: readonly string[]): string {
   if (content.length <= EXCERPT_CHARS) return content;
   const lower = content.toLowerCase();

@@ -14,11 +14,11 @@ const kinds: Record<Result['source_type'], string> = {
 
 interface ResultsProps {
   results: readonly Result[];
-  /** Marked in what was found. */
+  /** The words to highlight. */
   words: readonly string[];
 }
 
-/** What was found, best first. All of it is text that others wrote. */
+/** The search results, best first. All of their text is untrusted. */
 export function Results({ results, words }: ResultsProps) {
   return (
     <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: 'none' }} aria-label="Results">

@@ -19,7 +19,7 @@ const types: readonly (readonly [SourceType, string])[] = [
   ['investigation', 'Answers'],
 ];
 
-/** Finds logs, results and answers. What is asked stands in the address. */
+/** Finds logs, results and answers. The query is in the address of the page. */
 export function SearchPage() {
   const { q = '', type } = useSearch({ from: '/shell/search' });
   const navigate = useNavigate();
@@ -33,10 +33,10 @@ export function SearchPage() {
       <form onSubmit={ask}>
         <Group align="end">
           <TextInput
-            // A new one when the address changes otherwise, as by going back.
+            // Remounted when the address changes in another way, such as going back.
             key={q}
             name="q"
-            label="Words to find"
+            label="Search for"
             defaultValue={q}
             maxLength={1_000}
             flex="1 1 220px"
@@ -47,15 +47,15 @@ export function SearchPage() {
           </Button>
         </Group>
       </form>
-      {q === '' ? <NothingAsked /> : <Found q={q} type={type} />}
+      {q === '' ? <SearchHelp /> : <Found q={q} type={type} />}
     </Page>
   );
 }
 
-function NothingAsked() {
+function SearchHelp() {
   return (
     <Empty title="Search everything that was recorded">
-      Log lines, results of repositories, and the answers of your own chats.
+      Log lines, backup results, and the answers in your own chats.
       <List ta="left" mt="md" spacing="xs">
         <List.Item>
           <Code>clone failed</Code> finds both words, in any form
@@ -64,8 +64,8 @@ function NothingAsked() {
           <Code>"exit status 128"</Code> finds the words next to each other
         </List.Item>
         <List.Item>
-          <Code>clone or fetch</Code> finds either word, <Code>clone -timeout</Code> one without the
-          other
+          <Code>clone or fetch</Code> finds either word, <Code>clone -timeout</Code> the first
+          without the second
         </List.Item>
         <List.Item>
           <Code>owner/name</Code>, <Code>4e1243ab</Code> find a repository or a commit
@@ -95,7 +95,9 @@ function Found({ q, type }: { q: string; type: SourceType | undefined }) {
               <Results results={results} words={wordsOf(q)} />
             )}
             {results.length >= MAX_FOUND && (
-              <Text c="dimmed">These are the best {MAX_FOUND}. Add a word to find fewer.</Text>
+              <Text c="dimmed">
+                These are the {MAX_FOUND} best results. Add a word to narrow the search.
+              </Text>
             )}
           </>
         )}
@@ -107,8 +109,8 @@ function Found({ q, type }: { q: string; type: SourceType | undefined }) {
 function NothingFound({ q }: { q: string }) {
   return (
     <Empty title="Nothing found">
-      Nothing fits <Code style={{ overflowWrap: 'anywhere' }}>{q.slice(0, 200)}</Code>. Try fewer
-      words, or a part of a name. Log lines that were deleted cannot be found.
+      Nothing matches <Code style={{ overflowWrap: 'anywhere' }}>{q.slice(0, 200)}</Code>. Try fewer
+      words, or part of a name. Deleted log lines cannot be found.
     </Empty>
   );
 }
@@ -120,16 +122,16 @@ interface FacetsProps {
   chosen: Schemas['SearchAnswer'] | undefined;
 }
 
-/** How many results there are of each kind. With as many as a search gives at most there may be more. */
+/** The number of results of each kind, with a `+` if the search reached its limit, because there may be more. */
 function Facets({ q, type, all, chosen }: FacetsProps) {
   const navigate = useNavigate();
-  const more = all.total >= MAX_FOUND ? '+' : '';
+  const plus = all.total >= MAX_FOUND ? '+' : '';
   const countOf = (kind: SourceType) => {
     if (kind === type && chosen) {
       return `${formatCount(chosen.total)}${chosen.total >= MAX_FOUND ? '+' : ''}`;
     }
     const count = all.results.filter(({ source_type }) => source_type === kind).length;
-    return `${formatCount(count)}${more}`;
+    return `${formatCount(count)}${plus}`;
   };
   return (
     <Chip.Group
@@ -144,7 +146,7 @@ function Facets({ q, type, all, chosen }: FacetsProps) {
       <Group gap="xs" role="radiogroup" aria-label="What to show">
         <Chip value="">
           All ({formatCount(all.total)}
-          {more})
+          {plus})
         </Chip>
         {types.map(([kind, label]) => (
           <Chip key={kind} value={kind}>

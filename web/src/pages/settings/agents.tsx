@@ -15,26 +15,26 @@ import { Loaded } from '../../parts/loading.tsx';
 import { Section } from './section.tsx';
 import { type Snippet, snippetsFor, TOKEN } from './snippets.ts';
 
-/** What to paste into an AI agent, so that it reaches this installation. */
+/** What to paste into an AI agent to connect it to this installation. */
 export function Agents() {
   const query = useQuery(installation);
   return (
     <Section
       title="Connect an agent"
-      about="Over the Model Context Protocol (MCP) an AI agent can ask about backups and archives. Secrets are removed from every answer. Set your client to ask you before it requests a run, records a fix or mails a report."
+      about="Over the Model Context Protocol (MCP), an AI agent can ask about backups and archives. Secrets are removed from every answer. Set your client to ask you before it requests a run, records a fix or mails a report."
     >
       <Loaded query={query}>
         {({ mcp, features }) => (
           <Stack>
             {!features.mcp.enabled && (
               <Alert color="orange" title="The MCP server is off">
-                {features.mcp.reason}. Set it where the server gets its variables, and restart it.
+                {features.mcp.reason}. Set it in the server’s environment, and restart the server.
               </Alert>
             )}
             {!window.isSecureContext && (
               <Alert color="orange" title="This address is not encrypted">
-                Over plain http anybody in between can read the token and the answers. Put the
-                server behind https before you connect from another machine.
+                Over plain HTTP, anyone in between can read the token and the answers. Put the
+                server behind HTTPS before you connect from another machine.
               </Alert>
             )}
             <TokenHelp />
@@ -50,15 +50,15 @@ function TokenHelp() {
   return (
     <>
       <Text size="sm">
-        Replace <Code>{TOKEN}</Code> by the token of the server, which this page does not know:
+        Replace <Code>{TOKEN}</Code> with the server’s token, which this page does not know:
       </Text>
       <List size="sm">
         <List.Item>
-          after <Code>npm start</Code>, it is <Code>MCP_AUTH_TOKEN</Code> in{' '}
-          <Code>.data/local.env</Code>
+          After <Code>npm start</Code>, it is <Code>MCP_AUTH_TOKEN</Code> in{' '}
+          <Code>.data/local.env</Code>.
         </List.Item>
         <List.Item>
-          in a deployment, the variable <Code>MCP_AUTH_TOKEN</Code> that you set there.
+          In a deployment, it is the variable <Code>MCP_AUTH_TOKEN</Code> that you set there.
         </List.Item>
       </List>
     </>
@@ -100,7 +100,7 @@ function Snippets({ snippets }: { snippets: readonly Snippet[] }) {
   );
 }
 
-/** It becomes part of the ids of elements, which have no spaces. */
+/** The name of a client without spaces, because it becomes part of element ids. */
 function idOf(client: string): string {
   return client.replaceAll(' ', '-');
 }

@@ -1,7 +1,7 @@
 import { Code, PasswordInput, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { addAlertChannel, alertChannels, removeAlertChannel } from '../../api/settings.ts';
-import { Question } from './question.tsx';
+import { ActionDialog } from './action-dialog.tsx';
 
 const MAX_NAME_LENGTH = 40;
 const MAX_ADDRESS_LENGTH = 2_000;
@@ -16,16 +16,15 @@ const examples = [
   'mailto:ops@example.com',
 ];
 
-/** Asks for a name and an address. */
 export function AddChannel({ close }: { close(): void }) {
   const [name, setName] = useState('');
   const [address, setAddress] = useState('');
   return (
-    <Question
+    <ActionDialog
       title="Add a channel"
       action="Add"
       act={() => addAlertChannel({ name, address })}
-      done={`${name} was added: send a test message`}
+      done={`${name} was added. Send a test message to check it.`}
       changes={alertChannels.queryKey}
       close={close}
     >
@@ -55,17 +54,17 @@ export function AddChannel({ close }: { close(): void }) {
             <Code style={{ overflowWrap: 'anywhere' }}>{example}</Code>
           </div>
         ))}
-        Mail goes only to addresses in SMTP_TO.
+        Mail is only sent to addresses in SMTP_TO.
       </Text>
-    </Question>
+    </ActionDialog>
   );
 }
 
 /** Asks before a channel is removed. */
 export function RemoveChannel({ name, close }: { name: string; close(): void }) {
   return (
-    <Question
-      title="Remove a channel"
+    <ActionDialog
+      title={`Remove ${name}?`}
       action="Remove"
       isDestructive
       act={() => removeAlertChannel(name)}
@@ -73,9 +72,7 @@ export function RemoveChannel({ name, close }: { name: string; close(): void }) 
       changes={alertChannels.queryKey}
       close={close}
     >
-      <Text style={{ overflowWrap: 'anywhere' }}>
-        Remove <bdi>{name}</bdi>? Alerts will no longer be sent there.
-      </Text>
-    </Question>
+      <Text>Alerts will no longer be sent to this channel.</Text>
+    </ActionDialog>
   );
 }

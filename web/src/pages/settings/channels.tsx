@@ -2,14 +2,14 @@ import { Alert, Badge, Button, Code, Group, Paper, Stack, Text } from '@mantine/
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
-import { alertChannels, tryAlertChannel, users } from '../../api/settings.ts';
+import { alertChannels, testAlertChannel, users } from '../../api/settings.ts';
 import { Age } from '../../parts/age.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { Failure, Loaded } from '../../parts/loading.tsx';
 import { AddChannel, RemoveChannel } from './channel-dialogs.tsx';
 import { Section } from './section.tsx';
 
-type Asked = { to: 'add' } | { to: 'remove'; name: string } | null;
+type OpenDialog = { to: 'add' } | { to: 'remove'; name: string } | null;
 
 const kinds: Readonly<Record<string, string>> = {
   mail: 'Mail',
@@ -22,20 +22,20 @@ const kinds: Readonly<Record<string, string>> = {
   webhook: 'Webhook',
 };
 
-/** Where alerts are sent. */
+/** The alert channels, which only the owner manages. */
 export function Channels() {
   const people = useQuery(users);
   return (
     <Section
       title="Alert channels"
-      about="Where you hear that a backup did not happen. The owner manages them; their addresses are secrets, and are never shown again."
+      about="Where alerts are sent when something is wrong. The owner manages the channels. Their addresses are secrets, and are never shown again."
     >
       <Loaded query={people} lines={2}>
         {({ may_manage }) =>
           may_manage ? (
             <List />
           ) : (
-            <Alert color="blue" title="Only the owner sees them">
+            <Alert color="blue" title="Only the owner sees the channels">
               Ask the owner of this installation, the AUTH_USERNAME user, to add a channel for you.
             </Alert>
           )
@@ -47,8 +47,8 @@ export function Channels() {
 
 function List() {
   const query = useQuery(alertChannels);
-  const [asked, setAsked] = useState<Asked>(null);
-  const close = () => setAsked(null);
+  const [dialog, setDialog] = useState<OpenDialog>(null);
+  const close = () => setDialog(null);
   return (
     <>
       <Loaded query={query}>
@@ -63,23 +63,23 @@ function List() {
               <ChannelRow
                 key={channel.name}
                 channel={channel}
-                remove={() => setAsked({ to: 'remove', name: channel.name })}
+                remove={() => setDialog({ to: 'remove', name: channel.name })}
               />
             ))}
             {may_add ? (
               <Group>
-                <Button onClick={() => setAsked({ to: 'add' })}>Add a channel</Button>
+                <Button onClick={() => setDialog({ to: 'add' })}>Add a channel</Button>
               </Group>
             ) : (
               <Alert color="orange" title="You cannot add channels here">
-                {why_not}. Channels of <Code>ALERT_CHANNELS</Code> work without it.
+                {why_not}. Channels in <Code>ALERT_CHANNELS</Code> work without it.
               </Alert>
             )}
           </Stack>
         )}
       </Loaded>
-      {asked?.to === 'add' && <AddChannel close={close} />}
-      {asked?.to === 'remove' && <RemoveChannel name={asked.name} close={close} />}
+      {dialog?.to === 'add' && <AddChannel close={close} />}
+      {dialog?.to === 'remove' && <RemoveChannel name={dialog.name} close={close} />}
     </>
   );
 }
@@ -91,7 +91,7 @@ interface ChannelRowProps {
 
 function ChannelRow({ channel, remove }: ChannelRowProps) {
   const { name, kind, place, source, fault, created_by, created_at } = channel;
-  const trying = useMutation({ mutationFn: () => tryAlertChannel(name) });
+  const testing = useMutation({ mutationFn: () => testAlertChannel(name) });
   return (
     <Paper withBorder p="sm" radius="md">
       <Stack gap="xs">
@@ -120,8 +120,8 @@ function ChannelRow({ channel, remove }: ChannelRowProps) {
             <Button
               size="xs"
               variant="default"
-              onClick={() => trying.mutate()}
-              loading={trying.isPending}
+              onClick={() => testing.mutate()}
+              loading={testing.isPending}
               aria-label={`Send a test message through ${name}`}
             >
               Send a test message
@@ -140,8 +140,8 @@ function ChannelRow({ channel, remove }: ChannelRowProps) {
           </Group>
         </Group>
         {fault !== null && <Alert color="orange">{capitalize(fault)}.</Alert>}
-        {trying.error && <Failure error={trying.error} />}
-        {trying.isSuccess && !trying.isPending && <Outcome reason={trying.data} />}
+        {testing.error && <Failure error={testing.error} />}
+        {testing.isSuccess && !testing.isPending && <Outcome reason={testing.data} />}
       </Stack>
     </Paper>
   );

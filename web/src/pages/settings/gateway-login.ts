@@ -1,7 +1,7 @@
 import * as settings from '../../api/settings.ts';
 
-// The window of the gateway leads back to a page of ours, which has the code. The page that opened the window has
-// the verifier, which never leaves its session storage but for the server.
+// The gateway's window returns to a page of ours, which receives the code. The page that opened the window has the
+// verifier, which it keeps in its session storage and sends only to the server.
 
 const KEY = 'gateway-login';
 
@@ -12,16 +12,16 @@ interface Login {
 
 type Message =
   | { type: 'code'; state: string; code: string }
-  /** `error` is null if it worked. */
+  /** `error` is null if the key was connected. */
   | { type: 'done'; state: string; error: string | null };
 
-/** Where the window starts: a gateway's page that leads back to us. A browser needs https to make this. */
+/** Starts a login over https. Returns the address of the gateway's page, which will return to a page of ours. */
 export async function startLogin(authorizeUrl: string): Promise<string> {
   const login: Login = { state: random(), verifier: random() };
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(login.verifier));
   sessionStorage.setItem(KEY, JSON.stringify(login));
   const address = new URL(authorizeUrl);
-  // In the path: not every gateway keeps a query that is there already.
+  // The state is in the path, because not every gateway keeps the query of a callback address.
   const callback = new URL(`/app/settings/gateway/${login.state}`, window.location.origin);
   address.searchParams.set('callback_url', callback.href);
   address.searchParams.set('code_challenge', toBase64Url(new Uint8Array(hash)));
@@ -29,12 +29,12 @@ export async function startLogin(authorizeUrl: string): Promise<string> {
   return address.href;
 }
 
-/** A code that still comes is then worth nothing. */
+/** Cancels a login, so that a code that still arrives is useless. */
 export function forgetLogin(): void {
   sessionStorage.removeItem(KEY);
 }
 
-/** Finishes the login when its window has the code, and calls `onDone` with what went wrong, or null. */
+/** Finishes the login when its window delivers the code, and calls `onDone` with what went wrong, or null. */
 export function awaitCode(onDone: (error: string | null) => void): () => void {
   const channel = new BroadcastChannel(KEY);
   channel.onmessage = async ({ data }: MessageEvent<Message>) => {
@@ -67,7 +67,7 @@ export function deliverCode(
   return () => channel.close();
 }
 
-/** Undefined if this page has not started the login of that state, or has used it already. */
+/** What went wrong, or null. Undefined if this page did not start the login with this state, or has finished it. */
 async function exchange(of: { state: string; code: string }): Promise<string | null | undefined> {
   const kept = sessionStorage.getItem(KEY);
   const login = kept === null ? null : (JSON.parse(kept) as Login);
@@ -81,7 +81,7 @@ async function exchange(of: { state: string; code: string }): Promise<string | n
   }
 }
 
-/** 43 characters. */
+/** A random text of 43 characters. */
 function random(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 }

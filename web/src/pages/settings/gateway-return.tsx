@@ -3,19 +3,19 @@ import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { deliverCode } from './gateway-login.ts';
 
-/** After this the page that started the login is not there any more. */
-const PATIENCE_MS = 20_000;
+/** If no page answers within this time, the one that started the login has been closed. */
+const ANSWER_MS = 20_000;
 
-type Outcome = { error: string | null } | 'nobody' | null;
+type Outcome = { error: string | null } | 'unanswered' | null;
 
-/** Where the gateway's window ends: hands the code on, and says how it went. */
+/** The page that the gateway's window returns to: hands the code on, and shows the outcome. */
 export function GatewayReturnPage() {
   const { state } = useParams({ from: '/settings/gateway/$state' });
   const { code } = useSearch({ from: '/settings/gateway/$state' });
   const [outcome, setOutcome] = useState<Outcome>(null);
   useEffect(() => {
     if (code === undefined) return;
-    const timer = setTimeout(() => setOutcome((known) => known ?? 'nobody'), PATIENCE_MS);
+    const timer = setTimeout(() => setOutcome((known) => known ?? 'unanswered'), ANSWER_MS);
     const stop = deliverCode(state, code, (error) => setOutcome({ error }));
     return () => {
       clearTimeout(timer);
@@ -34,9 +34,9 @@ export function GatewayReturnPage() {
           </Alert>
         ) : outcome === null ? (
           <Loader aria-label="Connecting" />
-        ) : outcome === 'nobody' ? (
-          <Alert color="red" title="Nothing is waiting for this" role="alert">
-            The page that started it is no longer open. Start again there.
+        ) : outcome === 'unanswered' ? (
+          <Alert color="red" title="Your key was not connected" role="alert">
+            The page that started this is no longer open. Start again in the settings.
           </Alert>
         ) : outcome.error === null ? (
           <Text>Your key is connected. You can close this window.</Text>
@@ -46,7 +46,7 @@ export function GatewayReturnPage() {
           </Alert>
         )}
         <Anchor component={Link} to="/settings" size="sm">
-          To the settings
+          Go to the settings
         </Anchor>
       </Stack>
     </Center>

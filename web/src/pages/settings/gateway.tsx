@@ -8,13 +8,13 @@ import { Failure, Loaded } from '../../parts/loading.tsx';
 import { notify } from '../../parts/notify.ts';
 import { awaitCode, forgetLogin, startLogin } from './gateway-login.ts';
 
-/** Whose key one's questions use, and connecting one's own. */
+/** Which key the user's questions use, and the buttons to connect or disconnect their own. */
 export function Gateway({ installation }: { installation: Schemas['Installation'] }) {
   const { gateway_login, chat_without_own_key } = installation.features;
   const query = useQuery({ ...gatewayConnection, enabled: gateway_login.enabled });
   if (!gateway_login.enabled) {
     return (
-      <Alert color="orange" title="You cannot connect a key of your own">
+      <Alert color="orange" title="You cannot connect your own key">
         {gateway_login.reason}.{' '}
         {chat_without_own_key.enabled
           ? 'Your questions use the server’s key.'
@@ -46,7 +46,7 @@ function Connection({ connection }: { connection: Schemas['GatewayConnection'] }
   return (
     <>
       <Text>
-        Your questions use your own key{key_hint === null ? '' : `, which ends with ${key_hint}`}.
+        Your questions use your own key{key_hint === null ? '' : `, which ends in ${key_hint}`}.
       </Text>
       {connected_at !== null && (
         <Text size="sm" c="dimmed">
@@ -59,8 +59,8 @@ function Connection({ connection }: { connection: Schemas['GatewayConnection'] }
         </Text>
       )}
       {invalid && (
-        <Alert color="red" title="The gateway refused your key">
-          Connect again, or disconnect it.
+        <Alert color="red" title="The gateway rejected your key">
+          Connect another key, or disconnect this one.
         </Alert>
       )}
     </>
@@ -93,8 +93,8 @@ function Actions({ isConnected, authorizeUrl }: { isConnected: boolean; authoriz
   const disconnecting = useMutation({ mutationFn: disconnectGateway, onSettled: refresh });
   if (!window.isSecureContext) {
     return (
-      <Alert color="orange" title="Open this page over https to connect a key">
-        A browser makes the proof that the gateway wants only over https, or on the server’s own
+      <Alert color="orange" title="Open this page over HTTPS to connect a key">
+        Browsers create the proof that the gateway requires only over HTTPS, or on the server’s own
         machine.
       </Alert>
     );
@@ -110,7 +110,7 @@ function Actions({ isConnected, authorizeUrl }: { isConnected: boolean; authoriz
       {disconnecting.error && <Failure error={disconnecting.error} />}
       {address !== null && (
         <Text size="sm" role="status">
-          Allow access in the gateway’s window. None there?{' '}
+          Allow access in the gateway’s window. No window?{' '}
           <Anchor href={address} target="_blank" rel="noopener noreferrer" underline="always">
             Open it
           </Anchor>

@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/loading.tsx';
 import { Gateway } from './gateway.tsx';
 import { Section } from './section.tsx';
 
-/** The gateway, and which models do what. */
+/** The model gateway, and which models are used for what. */
 export function Models() {
   const query = useQuery(installation);
   return (
@@ -17,7 +17,7 @@ export function Models() {
         <>
           <Section
             title="Model gateway"
-            about="The chat and models of the gateway need a key. Yours is encrypted, used for your requests only, and never shown again."
+            about="The chat and the gateway’s models need a key. Yours is encrypted, used for your requests only, and never shown again."
           >
             <Gateway installation={installation} />
           </Section>
@@ -31,13 +31,16 @@ export function Models() {
                   <Table.Tr>
                     <Table.Th w={120}>Chat</Table.Th>
                     <Table.Td>
-                      <Model id={installation.models.chat} none="none set: name one" />
+                      <Model
+                        id={installation.models.chat}
+                        none="not set: each question must name one"
+                      />
                     </Table.Td>
                   </Table.Tr>
                   <Table.Tr>
                     <Table.Th>Search</Table.Th>
                     <Table.Td>
-                      <Model id={installation.models.embedding} none="none: words alone" />{' '}
+                      <Model id={installation.models.embedding} none="none: word search only" />{' '}
                       <Anchor
                         size="sm"
                         underline="always"
@@ -54,8 +57,8 @@ export function Models() {
             </Table.ScrollContainer>
           </Section>
           <Section
-            title="Models that rerank"
-            about="The free ones of the gateway. A search may name one to sort its best results."
+            title="Reranking models"
+            about="The gateway’s free models. A search may name one to sort its best results."
           >
             <Reranking />
           </Section>
@@ -77,12 +80,12 @@ function Model({ id, none }: { id: string | null; none: string }) {
 
 function Reranking() {
   const query = useQuery(rerankingModels);
-  // No part of this page fails by it, and searches do without.
+  // Not an error of this page: searches work without these models.
   if (query.isError && query.data === undefined) {
     return (
       <Group gap="xs">
         <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-          Not available: {query.error.message}. Searches work without it.
+          Not available: {query.error.message}. Searches work without them.
         </Text>
         <Button
           size="compact-sm"
@@ -90,7 +93,7 @@ function Reranking() {
           loading={query.isFetching}
           onClick={() => void query.refetch()}
         >
-          Try again
+          Retry
         </Button>
       </Group>
     );

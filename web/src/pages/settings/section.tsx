@@ -7,7 +7,7 @@ interface SectionProps {
   children: ReactNode;
 }
 
-/** A part of the settings under its heading. */
+/** A section of the settings, with a heading and an explanation. */
 export function Section({ title, about, children }: SectionProps) {
   return (
     <Stack gap="sm" maw={860} mb="xl">

@@ -15,7 +15,7 @@ const tabs = [
   { value: 'agents', label: 'Agents', Panel: Agents },
 ] as const;
 
-/** What can be set up while the server runs, in tabs that have an address each. */
+/** The settings that can be changed while the server runs, in tabs that each have an address. */
 export function SettingsPage() {
   const { tab } = useSearch({ from: '/shell/settings' });
   const navigate = useNavigate();
@@ -29,7 +29,7 @@ export function SettingsPage() {
         }
         keepMounted={false}
       >
-        {/* All are in sight on a phone too, in one row. */}
+        {/* One row, so that all tabs are visible on a phone too. */}
         <Tabs.List mb="lg" style={{ flexWrap: 'nowrap' }}>
           {tabs.map(({ value, label }) => (
             <Tabs.Tab key={value} value={value} px={{ base: 'xs', sm: 'md' }}>

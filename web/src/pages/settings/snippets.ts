@@ -1,13 +1,13 @@
-/** How one client is connected. */
+/** How to connect a client. */
 export interface Snippet {
   client: string;
-  /** Where it goes. */
+  /** Where the code goes. */
   where: string;
   code: string;
 }
 
 const NAME = 'backup-observatory';
-/** Stands for MCP_AUTH_TOKEN, which the server shows to nobody. */
+/** The placeholder for MCP_AUTH_TOKEN, which the server does not reveal. */
 export const TOKEN = 'YOUR_MCP_AUTH_TOKEN';
 
 /** The snippets for the MCP server at an address. */
@@ -23,7 +23,7 @@ export function snippetsFor(url: string): Snippet[] {
     {
       client: 'Claude Desktop',
       where:
-        'On the machine of the server, in claude_desktop_config.json (Settings, Developer, Edit Config), with the folder of Backup Observatory. It needs no token:',
+        'On the server’s machine, in claude_desktop_config.json (Settings, Developer, Edit Config), with the path of the Backup Observatory folder. It needs no token:',
       code: json({
         mcpServers: {
           [NAME]: {
@@ -35,7 +35,7 @@ export function snippetsFor(url: string): Snippet[] {
     },
     {
       client: 'Cursor',
-      where: 'In ~/.cursor/mcp.json, or .cursor/mcp.json of a project:',
+      where: 'In ~/.cursor/mcp.json, or in .cursor/mcp.json of a project:',
       code: json({ mcpServers: { [NAME]: overHttp } }),
     },
     {
@@ -61,7 +61,7 @@ export function snippetsFor(url: string): Snippet[] {
     },
     {
       client: 'Codex',
-      where: 'In ~/.codex/config.toml, with the token in the variable that it names:',
+      where: 'In ~/.codex/config.toml, with the token in the environment variable named there:',
       code: `[mcp_servers.${NAME}]\nurl = "${url}"\nbearer_token_env_var = "MCP_AUTH_TOKEN"`,
     },
     {

@@ -17,7 +17,7 @@ interface SwitchModelProps {
   onStarted(generation: number): void;
 }
 
-/** Chooses a model for vectors, and says what building them takes before it starts. */
+/** Lets the user choose a model for vectors, and shows what building them takes before it starts. */
 export function SwitchModel({ isOpen, close, records, onStarted }: SwitchModelProps) {
   const query = useQuery({ ...embeddingModels, enabled: isOpen });
   const [chosen, setChosen] = useState<Model | null>(null);
@@ -34,7 +34,7 @@ export function SwitchModel({ isOpen, close, records, onStarted }: SwitchModelPr
     close();
   };
   return (
-    <Modal opened={isOpen} onClose={leave} title="Choose the model of the vectors">
+    <Modal opened={isOpen} onClose={leave} title="Choose a model for the vectors">
       {chosen === null ? (
         <Loaded query={query}>
           {({ models, active_model_id }) => (
@@ -45,7 +45,7 @@ export function SwitchModel({ isOpen, close, records, onStarted }: SwitchModelPr
         <Stack>
           {starting.error && <Failure error={starting.error} />}
           <Text style={{ overflowWrap: 'anywhere' }}>
-            Build vectors of all records with <bdi>{chosen.id}</bdi>?
+            Build vectors for all records with <bdi>{chosen.id}</bdi>?
           </Text>
           <Cost model={chosen} records={records} />
           <Group justify="flex-end">
@@ -53,7 +53,7 @@ export function SwitchModel({ isOpen, close, records, onStarted }: SwitchModelPr
               Back
             </Button>
             <Button onClick={() => starting.mutate(chosen.id)} loading={starting.isPending}>
-              Build them
+              Build
             </Button>
           </Group>
         </Stack>
@@ -76,7 +76,7 @@ function Choice({ models, active, choose, leave }: ChoiceProps) {
     <Stack>
       <Radio.Group
         label="Model"
-        description="Only free ones are listed."
+        description="Only free models are listed."
         value={id}
         onChange={setId}
       >
@@ -104,7 +104,7 @@ function Choice({ models, active, choose, leave }: ChoiceProps) {
   );
 }
 
-/** The server's own models need no gateway. */
+/** What building the vectors takes. The server's own model needs no gateway. */
 function Cost({ model, records }: { model: Model; records: number }) {
   const { data } = useQuery(installation);
   const isBuiltIn = model.id === data?.models.embedding_default;
@@ -116,10 +116,10 @@ function Cost({ model, records }: { model: Model; records: number }) {
       </List.Item>
       <List.Item>
         {isBuiltIn
-          ? 'It costs no money: the server computes them itself, and nothing leaves it.'
-          : 'It costs no money: the gateway lists the model as free, but it may limit how fast it goes. The text of each record is sent to the gateway, without secrets.'}
+          ? 'It is free: the server computes the vectors itself, and nothing leaves it.'
+          : 'It is free: the gateway lists the model as free, but may limit the rate. The text of each record is sent to the gateway, without secrets.'}
       </List.Item>
-      <List.Item>Searches stay as they are until you use the new vectors.</List.Item>
+      <List.Item>Searches stay as they are until you switch to the new vectors.</List.Item>
     </List>
   );
 }

@@ -1,18 +1,17 @@
 import { PasswordInput, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { addUser, changePassword, removeUser, users } from '../../api/settings.ts';
-import { Question } from './question.tsx';
+import { ActionDialog } from './action-dialog.tsx';
 
 const MIN_PASSWORD_LENGTH = 12;
 const MAX_PASSWORD_LENGTH = 1024;
 const MAX_NAME_LENGTH = 64;
 
-/** Asks for a name and a password. */
 export function AddUser({ close }: { close(): void }) {
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
   return (
-    <Question
+    <ActionDialog
       title="Add a user"
       action="Add"
       act={() => addUser({ username, password })}
@@ -31,7 +30,7 @@ export function AddUser({ close }: { close(): void }) {
         data-autofocus
       />
       <NewPassword value={password} onChange={setPassword} />
-    </Question>
+    </ActionDialog>
   );
 }
 
@@ -41,12 +40,12 @@ interface ChangePasswordProps {
   close(): void;
 }
 
-/** One's own needs the current one too. */
+/** Changes a password. Users also need their current one to change their own. */
 export function ChangePassword({ name, isOwn, close }: ChangePasswordProps) {
   const [current, setCurrent] = useState('');
   const [password, setPassword] = useState('');
   return (
-    <Question
+    <ActionDialog
       title={isOwn ? 'Change your password' : `Change the password of ${name}`}
       action="Change"
       act={() =>
@@ -69,17 +68,19 @@ export function ChangePassword({ name, isOwn, close }: ChangePasswordProps) {
       )}
       <NewPassword value={password} onChange={setPassword} />
       <Text size="sm" c="dimmed">
-        {isOwn ? 'You stay logged in here. All other logins end.' : 'All logins of this user end.'}
+        {isOwn
+          ? 'You stay logged in here, and are logged out everywhere else.'
+          : 'This user is logged out everywhere.'}
       </Text>
-    </Question>
+    </ActionDialog>
   );
 }
 
-/** Asks before everything of a user is deleted. */
+/** Asks before a user is removed with everything that belongs to them. */
 export function RemoveUser({ name, close }: { name: string; close(): void }) {
   return (
-    <Question
-      title="Remove a user"
+    <ActionDialog
+      title={`Remove ${name}?`}
       action="Remove"
       isDestructive
       act={() => removeUser(name)}
@@ -87,11 +88,10 @@ export function RemoveUser({ name, close }: { name: string; close(): void }) {
       changes={users.queryKey}
       close={close}
     >
-      <Text style={{ overflowWrap: 'anywhere' }}>
-        Remove <bdi>{name}</bdi> with their gateway key, conversations and reports? This cannot be
-        undone.
+      <Text>
+        This also deletes their gateway key, conversations and reports. It cannot be undone.
       </Text>
-    </Question>
+    </ActionDialog>
   );
 }
 

@@ -9,28 +9,28 @@ import { Loaded } from '../../parts/loading.tsx';
 import { Section } from './section.tsx';
 import { AddUser, ChangePassword, RemoveUser } from './user-dialogs.tsx';
 
-type Asked = { to: 'add' } | { to: 'change' | 'remove'; name: string } | null;
+type OpenDialog = { to: 'add' } | { to: 'change' | 'remove'; name: string } | null;
 
-/** Who may log in. */
+/** The users who may log in. */
 export function Users() {
   const query = useQuery(users);
   const { data: self } = useQuery(me);
-  const [asked, setAsked] = useState<Asked>(null);
-  const close = () => setAsked(null);
+  const [dialog, setDialog] = useState<OpenDialog>(null);
+  const close = () => setDialog(null);
   return (
     <Section
       title="Users"
-      about="The user of AUTH_USERNAME owns this installation and manages the others. All users see all backups; chats, reports and keys are each user’s own."
+      about="The AUTH_USERNAME user owns this installation and manages the others. All users see all backups; chats, reports and keys are private to each user."
     >
       <Loaded query={query}>
         {({ users, may_manage }) => (
           <Stack>
             {users.map((user) => (
-              <UserRow key={user.username} user={user} ask={setAsked} mayManage={may_manage} />
+              <UserRow key={user.username} user={user} open={setDialog} mayManage={may_manage} />
             ))}
             {may_manage ? (
               <Group>
-                <Button onClick={() => setAsked({ to: 'add' })}>Add a user</Button>
+                <Button onClick={() => setDialog({ to: 'add' })}>Add a user</Button>
               </Group>
             ) : (
               <Alert color="blue" title="You see only yourself">
@@ -40,11 +40,11 @@ export function Users() {
           </Stack>
         )}
       </Loaded>
-      {asked?.to === 'add' && <AddUser close={close} />}
-      {asked?.to === 'change' && (
-        <ChangePassword name={asked.name} isOwn={asked.name === self?.username} close={close} />
+      {dialog?.to === 'add' && <AddUser close={close} />}
+      {dialog?.to === 'change' && (
+        <ChangePassword name={dialog.name} isOwn={dialog.name === self?.username} close={close} />
       )}
-      {asked?.to === 'remove' && <RemoveUser name={asked.name} close={close} />}
+      {dialog?.to === 'remove' && <RemoveUser name={dialog.name} close={close} />}
     </Section>
   );
 }
@@ -52,10 +52,10 @@ export function Users() {
 interface UserRowProps {
   user: Schemas['User'];
   mayManage: boolean;
-  ask(what: Asked): void;
+  open(dialog: OpenDialog): void;
 }
 
-function UserRow({ user, mayManage, ask }: UserRowProps) {
+function UserRow({ user, mayManage, open }: UserRowProps) {
   const { username: name, created_at, is_owner } = user;
   return (
     <Paper withBorder p="sm" radius="md">
@@ -79,7 +79,7 @@ function UserRow({ user, mayManage, ask }: UserRowProps) {
             <Button
               size="xs"
               variant="default"
-              onClick={() => ask({ to: 'change', name })}
+              onClick={() => open({ to: 'change', name })}
               aria-label={`Change password of ${name}`}
             >
               Change password
@@ -89,7 +89,7 @@ function UserRow({ user, mayManage, ask }: UserRowProps) {
                 size="xs"
                 variant="light"
                 color="red"
-                onClick={() => ask({ to: 'remove', name })}
+                onClick={() => open({ to: 'remove', name })}
                 aria-label={`Remove ${name}`}
               >
                 Remove

@@ -21,14 +21,14 @@ type Generation = Schemas['ListedGeneration'];
 type Status = Schemas['EmbeddingStatus'];
 
 const states: Record<Generation['status'], Outcome> = {
-  BUILDING: { word: 'Being built', color: 'blue' },
+  BUILDING: { word: 'Building', color: 'blue' },
   READY: { word: 'Ready', color: 'teal' },
   ACTIVE: { word: 'In use', color: 'teal' },
   RETIRED: { word: 'Retired', color: 'gray' },
   FAILED: { word: 'Failed', color: 'red' },
 };
 
-/** The vectors that search uses, and building those of another model. */
+/** The vectors that search uses, and the controls to build new ones with another model. */
 export function Vectors() {
   const query = useQuery(generations);
   const queries = useQueryClient();
@@ -64,7 +64,7 @@ export function Vectors() {
                 />
               )}
               {generations.length === 0 ? (
-                <Text>There are no vectors yet: searches find words only.</Text>
+                <Text>No vectors yet: searches find words only.</Text>
               ) : (
                 <List
                   generations={generations}
@@ -75,7 +75,7 @@ export function Vectors() {
               )}
               <Group gap="sm">
                 <Button onClick={switching.open} disabled={building !== undefined}>
-                  {generations.length === 0 ? 'Choose a model' : 'Switch the model'}
+                  {generations.length === 0 ? 'Choose a model' : 'Switch model'}
                 </Button>
                 {generations.some(({ status }) => status === 'RETIRED' || status === 'FAILED') && (
                   <Button
@@ -83,7 +83,7 @@ export function Vectors() {
                     onClick={() => pruning.mutate()}
                     loading={pruning.isPending}
                   >
-                    Delete retired and failed ones
+                    Delete retired and failed generations
                   </Button>
                 )}
               </Group>
@@ -104,7 +104,7 @@ export function Vectors() {
   );
 }
 
-/** Has the server process jobs, some at a time, for as long as this is shown. */
+/** Has the server process jobs, a few batches per request, while the page is open. */
 function useBuild(refresh: () => Promise<unknown>) {
   const isShown = useRef(false);
   useEffect(() => {
@@ -118,7 +118,7 @@ function useBuild(refresh: () => Promise<unknown>) {
       while (isShown.current) {
         const { generation_status, processed } = await processJobs(id);
         await refresh();
-        // Without any to process, others have claimed the rest.
+        // If nothing was left to process, others have claimed the rest.
         if (generation_status !== 'BUILDING' || processed === 0) return;
       }
     },
@@ -143,18 +143,18 @@ function Building({ generation, status, isBuiltHere, build }: BuildingProps) {
         </Text>
         <Progress value={percentage} animated={isBuiltHere} aria-label="Records with vectors" />
         <Text size="sm" role="status">
-          {formatCount(processed)} of {countOf(total, 'record', 'records')}, {percentage} %
+          {formatCount(processed)} of {countOf(total, 'record', 'records')}, {percentage}%
           {failed > 0 && `, ${formatCount(failed)} failed`}
         </Text>
         {isBuiltHere ? (
           <Text size="sm" c="dimmed">
-            It goes on while this page is open. Searches use the previous generation until you
-            activate this one.
+            Building continues while this page is open. Searches stay as they are until you switch
+            to this generation.
           </Text>
         ) : (
           <Group gap="sm">
             <Button size="xs" onClick={build}>
-              Build it here
+              Build here
             </Button>
             <Text size="sm" c="dimmed">
               or run <Code>npm run worker -- embed</Code>
@@ -178,7 +178,7 @@ function List({ generations, active, activate, isActivating }: ListProps) {
     <>
       <RecordTable
         minWidth={640}
-        heads={['Generation', 'Model', 'State', 'Made', 'Failed records']}
+        heads={['Generation', 'Model', 'State', 'Created', 'Failed records']}
         numbers={['Failed records']}
       >
         {generations.map(({ id, model_id, dimensions, status, created_at, failed_jobs }) => (
@@ -194,7 +194,7 @@ function List({ generations, active, activate, isActivating }: ListProps) {
             <Table.Td>
               {status === 'READY' ? (
                 <Button size="xs" onClick={() => activate(id)} loading={isActivating}>
-                  Use it for searches
+                  Use for searches
                 </Button>
               ) : (
                 <OutcomeBadge outcome={states[status]} />

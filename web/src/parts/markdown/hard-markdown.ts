@@ -1,11 +1,11 @@
-/** Nested so deeply that it would take the parser, or the browser, too far. */
+/** Quotes and lists that are nested too deeply for the parser or the browser. */
 const tooDeep = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){20}/m;
-/** A footnote is a container of its own, with the same danger, and nothing that an answer needs. */
+/** A footnote nests as well, with the same danger, and answers do not need any. */
 const footnote = /\[\^[^\]\n]*\]:/;
-/** Brackets within brackets take time that grows with their square. */
+/** The parsing time of nested brackets grows with the square of their number. */
 const MAX_BRACKETS = 300;
 
-/** Would a part of a text take the Markdown parser too long, or too deep? */
+/** Whether a part of a text would take the Markdown parser too long or too deep. */
 export function isHardToParse(part: string): boolean {
   return tooDeep.test(part) || footnote.test(part) || part.split('[').length > MAX_BRACKETS;
 }

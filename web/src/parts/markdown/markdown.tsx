@@ -7,12 +7,12 @@ import { isHardToParse } from './hard-markdown.ts';
 import classes from './markdown.module.css';
 import { splitMarkdown } from './split-markdown.ts';
 
-/** Markdown that others wrote: no HTML, no images, and links only where `safeAddress` lets them lead. */
+/** Shows untrusted Markdown: no HTML, no images, and links only to addresses that `safeAddress` allows. */
 export function Markdown({ text }: { text: string }) {
   return (
     <Typography className={classes.markdown}>
       {splitMarkdown(text).map((part, index) => (
-        // A part never changes its place.
+        // Parts never change their order.
         // biome-ignore lint/suspicious/noArrayIndexKey: see above
         <Part key={index} text={part} />
       ))}
@@ -26,12 +26,12 @@ const Part = memo(function Part({ text }: { text: string }) {
     children: text,
     remarkPlugins: [remarkGfm],
     components,
-    // Links and images are checked where they are shown.
+    // `Reference` checks the addresses of links and images.
     urlTransform: (address) => address,
   });
 });
 
-/** A link, or its text and address if it may not lead there. */
+/** A link, or its text and address if `safeAddress` rejects the address. */
 function Reference({ to, children }: { to: string | undefined; children: ReactNode }) {
   const address = safeAddress(to);
   if (address === null) {
@@ -49,7 +49,7 @@ function Reference({ to, children }: { to: string | undefined; children: ReactNo
   );
 }
 
-/** Below the title of the page, whatever level the writer chose. */
+/** A heading one level below the title of the page, whatever its level in the Markdown. */
 const heading =
   (size: 'h4' | 'h5' | 'h6'): Components['h1'] =>
   ({ children }) => (

@@ -1,22 +1,22 @@
-/** A part longer than this is cut wherever it can be. */
+/** A longer part is cut, even within a paragraph or a block of code. */
 const MAX_PART_CHARS = 8_000;
-/** Shorter parts are not worth being apart. */
+/** Shorter parts are not worth a cut. */
 const MIN_PART_CHARS = 1_500;
 
-/** Begins or ends a block of code. Nobody needs a longer mark, and it would be repeated with each part. */
+/** Begins or ends a block of code. Longer marks are ignored: nobody needs one, and each part would repeat it. */
 const fence = /^ {0,3}(?<mark>`{3,20}(?!`)|~{3,20}(?!~))(?<rest>.*)/;
-/** Continues what stands above: an indented line, an item of a list, a quote, a row of a table, a footnote. */
+/** A line that continues the block above it: indented, a list item, a quote, a table row or a footnote. */
 const continues = /^(?:\s|[-*+>|]|\d{1,9}[.)]|\[\^)/;
 
 /**
- * Cuts Markdown into parts that mean the same apart as together, so that a growing answer is parsed again only in
- * its last part. What has been cut off stays as it is when the text grows. A block of code that is too long for
- * one part is several.
+ * Splits Markdown into parts that render the same apart as together, so that only the last part of a growing answer
+ * is parsed again. Earlier parts stay the same while the text grows. A block of code that is too long for one part
+ * becomes several.
  */
 export function splitMarkdown(text: string): string[] {
   const parts: string[] = [];
   let part = '';
-  /** What ends the block of code that the line stands in. */
+  /** The mark that ends the current block of code. */
   let mark: string | null = null;
   let isAfterBlank = false;
   for (const line of linesOf(text)) {
@@ -33,7 +33,7 @@ export function splitMarkdown(text: string): string[] {
   return part === '' ? parts : [...parts, part];
 }
 
-/** The mark of the block of code that is open after a line. */
+/** The mark of the block of code that is still open after a line. */
 function markAfter(line: string, open: string | null): string | null {
   const { mark, rest = '' } = fence.exec(line)?.groups ?? {};
   if (mark === undefined) return open;
@@ -42,7 +42,7 @@ function markAfter(line: string, open: string | null): string | null {
   return closes ? null : open;
 }
 
-/** Lines with their ends; a line that is too long for a part is several. */
+/** The lines with their line ends. A line that is too long for a part becomes several. */
 function* linesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const end = text.indexOf('\n', start) + 1 || text.length;

@@ -4,21 +4,21 @@ import type { ReactNode } from 'react';
 import { Failure } from '../../parts/loading.tsx';
 import { notify } from '../../parts/notify.ts';
 
-interface QuestionProps {
+interface ActionDialogProps {
   title: string;
   action: string;
   isDestructive?: boolean;
   act(): Promise<void>;
-  /** What is said afterwards. */
+  /** The notification after success. */
   done: string;
-  /** What is read again afterwards. */
+  /** The query to refresh afterwards. */
   changes: QueryKey;
   close(): void;
   children: ReactNode;
 }
 
-/** Asks before something is done, in a dialog that says why it was not. */
-export function Question({
+/** A dialog that carries out an action when it is submitted, and shows why it failed. */
+export function ActionDialog({
   title,
   action,
   isDestructive,
@@ -27,7 +27,7 @@ export function Question({
   changes,
   close,
   children,
-}: QuestionProps) {
+}: ActionDialogProps) {
   const queries = useQueryClient();
   const acting = useMutation({
     mutationFn: act,
@@ -38,7 +38,12 @@ export function Question({
     onSettled: () => queries.invalidateQueries({ queryKey: changes }),
   });
   return (
-    <Modal opened onClose={close} title={<bdi>{title}</bdi>} size="md">
+    <Modal
+      opened
+      onClose={close}
+      title={<bdi style={{ overflowWrap: 'anywhere' }}>{title}</bdi>}
+      size="md"
+    >
       <form
         onSubmit={(event) => {
           event.preventDefault();
