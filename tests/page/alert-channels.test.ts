@@ -11,7 +11,7 @@ import {
   startScriptedServer,
 } from '../support/scripted-server.ts';
 
-// A real browser on the server of `npm start`, with a stand-in of the services.
+// A real browser on the server of `npm start`, with a stand-in for the notification services.
 
 const PASSWORD = 'the password of grace';
 
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     await button('Add').click();
   }
 
-  it('are added, tried and removed, and no address comes back', async () => {
+  it('are added, tested and removed, and their addresses are never shown again', async () => {
     const { complaints, page } = site;
     await openTab();
     await add('at night', addressesAt(service).gotify ?? '');
@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     expect(complaints).toEqual([]);
   });
 
-  it('of ALERT_CHANNELS can be tried, and not removed', async () => {
+  it('can be tested but not removed if ALERT_CHANNELS sets them', async () => {
     const { page } = site;
     await openTab();
     await page.getByText('set by ALERT_CHANNELS').waitFor();
@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     expect(await page.getByText('Slack answered 404').count()).toBe(0);
   });
 
-  it('say what is wrong with an address, and keep what was typed', async () => {
+  it('explain what is wrong with an address, and keep the input', async () => {
     const { page } = site;
     await openTab();
     await add('at night', 'gotify://example.com/');
@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('at night');
   });
 
-  it('are not shown to other users', async () => {
+  it('are only shown to the owner', async () => {
     const { open, page } = site;
     await addUser(site.db, 'grace', await hashPassword(PASSWORD, QUICK_COST));
     await open('/app/settings?tab=alerts');
@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
   });
 
   it.each(['light', 'dark'] as const)(
-    'have no violation in the %s theme that axe finds',
+    'pass the axe checks in the %s theme',
     async (colorScheme) => {
       const { complaints, page } = site;
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -132,13 +132,16 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
   });
 });
 
-describe.skipIf(!hasChromium)('without a key (skipped without /usr/bin/chromium)', () => {
-  it('the page says why no channel can be added, and what works', async () => {
-    await withPage({ CREDENTIALS_ENCRYPTION_KEY: '' }, async ({ open, page }) => {
-      await open('/app/settings?tab=alerts');
-      await page.getByText('Nobody is notified yet').waitFor();
-      await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
-      expect(await page.getByRole('button', { name: 'Add a channel' }).count()).toBe(0);
+describe.skipIf(!hasChromium)(
+  'alert channels without an encryption key (skipped without /usr/bin/chromium)',
+  () => {
+    it('explain why no channel can be added', async () => {
+      await withPage({ CREDENTIALS_ENCRYPTION_KEY: '' }, async ({ open, page }) => {
+        await open('/app/settings?tab=alerts');
+        await page.getByText('Nobody is notified yet').waitFor();
+        await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
+        expect(await page.getByRole('button', { name: 'Add a channel' }).count()).toBe(0);
+      });
     });
-  });
-});
+  },
+);

@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
 
   const section = (name = 'Anomalies') => site.page.getByRole('region', { name });
 
-  it('say what was there before and after, and who confirmed', async () => {
+  it('show what there was before and after, and who confirmed them', async () => {
     await site.open('/app/repositories/acme/app');
     await section().getByText('Branches were rewritten').waitFor();
     const [open, confirmed] = await section().getByRole('alert').allTextContents();
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     expect(confirmed).toContain(`by ${HOSTILE}.`);
   });
 
-  it('end their incident at once when they are confirmed', async () => {
+  it('resolve their incident at once when they are confirmed', async () => {
     const { db } = site;
     await insert(db, 'incidents', { rule: 'anomaly', summary: '1 repository changed' });
     await sql(
@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     await section('Open incidents').waitFor({ state: 'detached' });
   });
 
-  it('are confirmed one by one, from the overview too', async () => {
+  it('are confirmed one by one, on the overview too', async () => {
     await site.open('/app/');
     const open = section('To confirm');
     await open.getByText('Many repositories are missing at once').waitFor();
@@ -87,13 +87,13 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     await open.waitFor({ state: 'hidden' });
   });
 
-  it('say so where there are none', async () => {
+  it('are replaced by a note where there are none', async () => {
     await site.open('/app/repositories/acme/quiet');
     await section().getByText('nothing shrank').waitFor();
     expect(await section().getByRole('button').count()).toBe(0);
   });
 
-  it('stand beside what a person would lose, and what of it all is not backed up', async () => {
+  it('are accompanied by what would be lost with the source, and by what is not backed up', async () => {
     await recordCoverage(site.db, 1, [
       { name: 'acme/app', plan: 'taken', reason: '', facts: { has_wiki: true, open_issues: 3 } },
       { name: 'acme/left', plan: 'excluded', reason: `by ${HOSTILE}`, facts: {} },
@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     expect(await findViolations(page)).toEqual([]);
   });
 
-  it('stand beside a repository that is lost, with the reason', async () => {
+  it('are accompanied by the reason why a repository is lost', async () => {
     await site.open('/app/repositories/acme/gone');
     await site.page.getByText('Lost at its source').waitFor();
     await site.page.getByText('access lost: it answers 404').first().waitFor();
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     await site.page.getByRole('cell', { name: 'Lost', exact: true }).waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+  it.each(['light', 'dark'] as const)('pass the axe checks in the %s theme', async (theme) => {
     const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await open('/app/repositories/acme/app');

@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
   const section = () => site.page.getByRole('region', { name: 'Badges' });
   const button = (name: string) => section().getByRole('button', { name, exact: true });
 
-  it('are made for a repository, shown once with their address, and revoked', async () => {
+  it('are created for a repository, show their address once, and are revoked', async () => {
     await site.open('/app/repositories/acme/app');
     await section().getByText('No badges yet.').waitFor();
     await button('Create a badge').click();
@@ -47,11 +47,11 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
     await section().getByText('No badges yet.').waitFor();
     expect(await image.count()).toBe(0);
     expect(await read()).toBe(404);
-    // The archive of this repository is nowhere.
+    // This repository has no archive, so its page gets a 404.
     expect(site.complaints.filter((text) => !text.includes('status of 404'))).toEqual([]);
   });
 
-  it('are listed below the repositories, those of all among them', async () => {
+  it('are listed below the repositories, including those for all repositories', async () => {
     await site.open('/app/repositories');
     await button('Create a badge for all repositories').click();
     await section().getByText('All repositories', { exact: true }).waitFor();
@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
     expect(site.complaints).toEqual([]);
   });
 
-  it('fit a phone, and axe finds nothing', async () => {
+  it('fit a phone and pass the axe checks', async () => {
     await site.page.setViewportSize({ width: 390, height: 844 });
     await sql(site.db, "INSERT INTO badges (token_sha256, repository_name) VALUES ('x', $1)", [
       NAME,

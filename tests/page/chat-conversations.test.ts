@@ -7,13 +7,13 @@ import { hasChromium } from '../support/page.ts';
 import { insert, sql } from '../support/records.ts';
 
 describe.skipIf(!hasChromium)(
-  'conversations of the chat (skipped without /usr/bin/chromium)',
+  'conversations in the chat (skipped without /usr/bin/chromium)',
   () => {
     const chat = useChatPage();
     const { turn, dialog, ask, askForMail, storedTurn } = chat;
 
     describe('a reload', () => {
-      it('in the middle of an answer shows the question at once, and the answer when it comes', async () => {
+      it('shows the question at once, and the running answer when it is complete', async () => {
         const gate = Promise.withResolvers<void>();
         await ask('Is all well?', { text: ['All is well.'], gate: gate.promise });
         await turn('Is all well?').getByText('All is well.').waitFor();
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)(
         expect(await storedTurn()).toMatchObject({ status: 'completed' });
       });
 
-      it('is not needed to find an answer again after a look at another page', async () => {
+      it('is not needed to get back to a running answer after visiting another page', async () => {
         const gate = Promise.withResolvers<void>();
         await ask('Is all well?', { text: ['All is well.'], gate: gate.promise });
         await turn('Is all well?').getByText('All is well.').waitFor();
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)(
         expect(await storedTurn()).toMatchObject({ status: 'completed' });
       });
 
-      it('in the middle of an answer can still stop it', async () => {
+      it('still allows a running answer to be stopped', async () => {
         await ask('Is all well?', { text: ['Half'], instead: 'hang' });
         await turn('Is all well?').getByText('Half').waitFor();
         await chat.site.page.reload();
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(
         expect(await storedTurn()).toMatchObject({ status: 'failed', content: 'Half' });
       });
 
-      it('during a confirmation shows it again, and what it approves is sent', async () => {
+      it('shows a pending confirmation again, which then sends the mail', async () => {
         await askForMail();
         await chat.site.page.reload();
         await dialog().getByText('Send this mail?').waitFor();
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(
         expect(chat.mail.delivered).toMatchObject([{ subject: report.subject }]);
       });
 
-      it('after the server has lost the answer offers to ask again', async () => {
+      it('offers to ask again when the server has lost the answer', async () => {
         const { db } = chat.site;
         const id = randomUUID();
         const text =
@@ -79,15 +79,15 @@ describe.skipIf(!hasChromium)(
     });
 
     describe('a conversation', () => {
-      const change = async (name: string, how: string) => {
+      const choose = async (name: string, action: string) => {
         await chat.site.page.getByRole('button', { name: `Options for ${name}` }).click();
-        await chat.site.page.getByRole('menuitem', { name: how }).click();
+        await chat.site.page.getByRole('menuitem', { name: action }).click();
       };
 
-      it('is renamed', async () => {
+      it('can be renamed', async () => {
         await ask('Is all well?', { text: ['Yes.'] });
         await turn('Is all well?').getByText('Yes.').waitFor();
-        await change('Is all well?', 'Rename');
+        await choose('Is all well?', 'Rename');
         await dialog().getByLabel('Name').fill('Full disks');
         await dialog().getByRole('button', { name: 'Rename' }).click();
         await chat.site.page.getByRole('link', { name: 'Full disks' }).waitFor();
@@ -96,19 +96,19 @@ describe.skipIf(!hasChromium)(
         expect(rows).toEqual([{ session_name: 'Full disks' }]);
       });
 
-      it('is deleted once that is confirmed, with an answer that is under way', async () => {
+      it('is deleted after confirmation, even while an answer is running', async () => {
         await ask('Is all well?', { text: ['Half'], instead: 'hang' });
         await turn('Is all well?').getByText('Half').waitFor();
-        await change('Is all well?', 'Delete');
+        await choose('Is all well?', 'Delete');
         await dialog().getByRole('button', { name: 'Cancel' }).click();
-        await change('Is all well?', 'Delete');
+        await choose('Is all well?', 'Delete');
         await dialog().getByRole('button', { name: 'Delete' }).click();
         await chat.site.page.getByText('No conversations yet.').waitFor();
         expect(new URL(chat.site.page.url()).pathname).toBe('/app/chat');
         expect(await sql(chat.site.db, 'SELECT FROM chat_sessions')).toEqual([]);
       });
 
-      it('that is not there says so', async () => {
+      it('is reported as not found if it does not exist', async () => {
         await chat.site.open(`/app/chat/${randomUUID()}`);
         await chat.site.page.getByRole('heading', { name: 'Conversation not found' }).waitFor();
       });

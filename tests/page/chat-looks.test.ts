@@ -6,11 +6,11 @@ import { ADA } from '../support/observatory-client.ts';
 import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { sql } from '../support/records.ts';
 
-describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the look of the chat (skipped without /usr/bin/chromium)', () => {
   const chat = useChatPage();
   const { turn, dialog, ask, askForMail } = chat;
 
-  it('has its conversations in a drawer on a phone, without scrolling sideways', async () => {
+  it('puts the conversations into a drawer on a phone, without scrolling sideways', async () => {
     const { page } = chat.site;
     await ask('Is all well?', { text: ['Yes.'] });
     await turn('Is all well?').getByText('Yes.').waitFor();
@@ -28,12 +28,12 @@ describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/c
   describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
     beforeEach(() => chat.site.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }));
 
-    it('the beginning has no violation that axe finds', async () => {
+    it('passes the axe checks before the first question', async () => {
       expect(await findViolations(chat.site.page)).toEqual([]);
       expect(chat.site.complaints).toEqual([]);
     });
 
-    it('a conversation has none', async () => {
+    it('passes the axe checks in a conversation', async () => {
       const text =
         '## Why\n\n`code`, [link](https://example.com)\n\n| a | b |\n|---|---|\n| 1 | 2 |';
       await ask(
@@ -52,9 +52,9 @@ describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/c
       expect(chat.site.complaints).toEqual([]);
     });
 
-    it('the open dialog has none', async () => {
+    it('passes the axe checks in the confirmation dialog', async () => {
       await askForMail();
-      // Without the open stream, after which the network would not come to rest.
+      // A reload closes the stream, so that the network becomes idle.
       await chat.site.page.reload();
       await dialog().getByText('Send this mail?').waitFor();
       expect(await findViolations(chat.site.page)).toEqual([]);
@@ -68,40 +68,43 @@ describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/c
   });
 });
 
-describe.skipIf(!hasChromium)('without a key of a gateway', () => {
-  let gateway: Gateway;
+describe.skipIf(!hasChromium)(
+  'the chat without a gateway key (skipped without /usr/bin/chromium)',
+  () => {
+    let gateway: Gateway;
 
-  beforeAll(async () => {
-    gateway = await startGateway();
-  });
-  afterAll(() => gateway.close());
-  const site = usePage({
-    environment: () => ({ GATEWAY_BASE_URL: gateway.url, GATEWAY_MODEL: 'acme/chat-free' }),
-  });
+    beforeAll(async () => {
+      gateway = await startGateway();
+    });
+    afterAll(() => gateway.close());
+    const site = usePage({
+      environment: () => ({ GATEWAY_BASE_URL: gateway.url, GATEWAY_MODEL: 'acme/chat-free' }),
+    });
 
-  it('the chat asks for one before it takes a question', async () => {
-    const { open, page } = site;
-    await open('/app/chat');
-    await page.getByRole('heading', { name: 'The chat needs a key' }).waitFor();
-    expect(await page.getByRole('textbox', { name: 'Question' }).count()).toBe(0);
-    expect(await findViolations(page)).toEqual([]);
-    await page.getByRole('link', { name: 'Open settings' }).click();
-    await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
-  });
+    it('asks for a key before it takes a question', async () => {
+      const { open, page } = site;
+      await open('/app/chat');
+      await page.getByRole('heading', { name: 'The chat needs a key' }).waitFor();
+      expect(await page.getByRole('textbox', { name: 'Question' }).count()).toBe(0);
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole('link', { name: 'Open settings' }).click();
+      await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+    });
 
-  it('a conversation of before says how to connect one', async () => {
-    const { open, page } = site;
-    const id = randomUUID();
-    await sql(
-      site.db,
-      `INSERT INTO chat_sessions (id, username) VALUES ('${id}', '${ADA.username}')`,
-    );
-    await open(`/app/chat/${id}`);
-    await page.getByRole('textbox', { name: 'Question' }).fill('Why?');
-    await page.keyboard.press('Enter');
-    const problem = page.getByRole('alert');
-    await problem.getByText('No model is connected').waitFor();
-    await problem.getByText('GATEWAY_API_KEYS', { exact: true }).waitFor();
-    await problem.getByRole('button', { name: 'Ask again' }).waitFor();
-  });
-});
+    it('explains in an earlier conversation how to connect a model', async () => {
+      const { open, page } = site;
+      const id = randomUUID();
+      await sql(
+        site.db,
+        `INSERT INTO chat_sessions (id, username) VALUES ('${id}', '${ADA.username}')`,
+      );
+      await open(`/app/chat/${id}`);
+      await page.getByRole('textbox', { name: 'Question' }).fill('Why?');
+      await page.keyboard.press('Enter');
+      const problem = page.getByRole('alert');
+      await problem.getByText('No model is connected').waitFor();
+      await problem.getByText('GATEWAY_API_KEYS', { exact: true }).waitFor();
+      await problem.getByRole('button', { name: 'Ask again' }).waitFor();
+    });
+  },
+);

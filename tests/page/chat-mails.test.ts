@@ -5,12 +5,12 @@ import { startGateway } from '../support/gateway.ts';
 import { startMailService } from '../support/mail.ts';
 import { hasChromium, withPage } from '../support/page.ts';
 
-describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('mail from the chat (skipped without /usr/bin/chromium)', () => {
   const chat = useChatPage();
   const { turn, dialog, askForMail } = chat;
 
   describe('a mail', () => {
-    it('is sent as the dialog showed it, once it is approved', async () => {
+    it('is sent exactly as the dialog showed it once it is approved', async () => {
       await askForMail();
       expect(chat.mail.delivered).toHaveLength(0);
       await dialog().getByText('send_report_email').waitFor();
@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       await card.getByText('Approved').waitFor();
     });
 
-    it('is not sent when it is rejected, which its card says', async () => {
+    it('is not sent when it is rejected, and its card says so', async () => {
       await askForMail();
       await dialog().getByRole('button', { name: 'Reject' }).click();
       await turn('Mail the week.').getByText('As you say.').waitFor();
@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       await card.getByText('Rejected').waitFor();
     });
 
-    it('can be put off, and is asked about again', async () => {
+    it('can be put off and decided later', async () => {
       await askForMail();
       await chat.site.page.keyboard.press('Escape');
       await dialog().waitFor({ state: 'detached' });
@@ -59,13 +59,13 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       await card.getByText('Rejected').waitFor();
     });
 
-    it('that was decided in another window is said to be', async () => {
+    it('shows the decision that was made in another window', async () => {
       await askForMail();
       const other = await chat.site.world.openWindow();
       await other.logIn();
       await other.open(new URL(chat.site.page.url()).pathname);
       await other.page.getByRole('dialog').getByText('Send this mail?').waitFor();
-      // Only the second one is told what became of the first.
+      // The other window decides first, just before this decision reaches the server.
       await chat.site.page.route('**/chat/confirm', async (route) => {
         await other.page.getByRole('button', { name: 'Reject' }).click();
         await other.page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -82,27 +82,30 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
   });
 });
 
-describe.skipIf(!hasChromium)('with little time to decide', () => {
-  it('a mail that nobody decides about is not sent, and its card says so', async () => {
-    const [gateway, mail] = await Promise.all([startGateway(), startMailService()]);
-    const environment = {
-      ...chatEnvironment(gateway),
-      ...mail.environment,
-      HITL_CONFIRMATION_TIMEOUT_SECONDS: '2',
-    };
-    await withPage(environment, async ({ open, page }) => {
-      await open('/app/chat');
-      scriptChat(gateway, { calls: [mailCall] }, { text: ['Nobody approved it.'] });
-      await page.getByRole('textbox', { name: 'Question' }).fill('Mail the week.');
-      await page.keyboard.press('Enter');
-      await page.getByRole('dialog').waitFor();
-      await page.getByText('Nobody approved it.').waitFor();
-      await page.getByRole('dialog').waitFor({ state: 'detached' });
-      await page
-        .getByRole('button', { name: /send_report_email/ })
-        .getByText('Timed out')
-        .waitFor();
-      expect(mail.delivered).toHaveLength(0);
-    }).finally(() => Promise.all([gateway.close(), mail.close()]));
-  });
-});
+describe.skipIf(!hasChromium)(
+  'mail that nobody decides on in time (skipped without /usr/bin/chromium)',
+  () => {
+    it('is not sent, and its card says so', async () => {
+      const [gateway, mail] = await Promise.all([startGateway(), startMailService()]);
+      const environment = {
+        ...chatEnvironment(gateway),
+        ...mail.environment,
+        HITL_CONFIRMATION_TIMEOUT_SECONDS: '2',
+      };
+      await withPage(environment, async ({ open, page }) => {
+        await open('/app/chat');
+        scriptChat(gateway, { calls: [mailCall] }, { text: ['Nobody approved it.'] });
+        await page.getByRole('textbox', { name: 'Question' }).fill('Mail the week.');
+        await page.keyboard.press('Enter');
+        await page.getByRole('dialog').waitFor();
+        await page.getByText('Nobody approved it.').waitFor();
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
+        await page
+          .getByRole('button', { name: /send_report_email/ })
+          .getByText('Timed out')
+          .waitFor();
+        expect(mail.delivered).toHaveLength(0);
+      }).finally(() => Promise.all([gateway.close(), mail.close()]));
+    });
+  },
+);

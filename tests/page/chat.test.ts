@@ -9,7 +9,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
   const { question, turn, dialog, ask, storedTurn } = chat;
 
   describe('asking', () => {
-    it('shows the answer while it is streamed, as Markdown', async () => {
+    it('shows the answer as Markdown while it is streamed', async () => {
       const gate = Promise.withResolvers<void>();
       const { page } = chat.site;
       scriptChat(chat.gateway, { text: ['It was the **disk', '**, see:\n\n'], gate: gate.promise });
@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
         .waitFor();
     });
 
-    it('has a card for each tool, with its arguments and its result', async () => {
+    it('shows a card for each tool call, with its arguments and its result', async () => {
       const run = await insertRun(chat.site.db, { status: 'completed' });
       const calls = [
         { id: 'a', name: 'get_backup_run_details', args: { run_id: run } },
@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await check();
     });
 
-    it('links the records that were found to their place', async () => {
+    it('links the records that were found to their pages', async () => {
       const run = await insertRun(chat.site.db, { status: 'completed' });
       await insertLog(chat.site.db, {
         run_id: run,
@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await chat.site.page.getByRole('heading', { name: `Run #${run}` }).waitFor();
     });
 
-    it('goes on in the same conversation, which the search finds', async () => {
+    it('continues the same conversation, which search finds', async () => {
       await ask('First?', { text: ['The gazebo.'] });
       await turn('First?').getByText('The gazebo.').waitFor();
       await ask('Second?', { text: ['The pergola.'] });
@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       expect(chat.site.page.url()).toBe(address);
     });
 
-    it('shows the whole of a long answer', async () => {
+    it('shows a long answer to its end', async () => {
       const piece = (n: number) => `Paragraph ${n} ${'with some words '.repeat(30)}\n\n`;
       const text = [...Array.from({ length: 400 }, (_, n) => piece(n)), 'The very end.'];
       await ask('Tell me all.', { text });
@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       expect(await storedTurn()).toMatchObject({ status: 'failed', content: 'Half' });
     });
 
-    it('shows a failure with the id of its request, and asks again', async () => {
+    it('shows a failure with its request id, and can be repeated', async () => {
       await ask('Is all well?', { error: { code: 500, message: 'inner' } });
       const problem = turn('Is all well?').getByRole('alert');
       await problem.getByText('request ID').waitFor();
@@ -117,7 +117,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await turn('Is all well?').getByText('Now it is.').waitFor();
     });
 
-    it('works by keyboard alone, with the approval of a mail', async () => {
+    it('works by keyboard alone, including the approval of a mail', async () => {
       const { page } = chat.site;
       scriptChat(chat.gateway, { calls: [mailCall] }, { text: ['Sent.'] });
       await question().waitFor();
@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
     });
   });
 
-  describe('what others wrote', () => {
+  describe('untrusted text', () => {
     const markdown = [
       '<script>document.title = "taken"</script> <img src=x onerror="document.title=1">',
       '[script](javascript:document.title=1) [data](data:text/html,x) [act](/chat?question=x)',
@@ -143,7 +143,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       'w'.repeat(10_000),
     ].join('\n\n');
 
-    it('is shown as text, and its links lead nowhere else', async () => {
+    it('is shown as text, with links only to safe addresses', async () => {
       const { complaints, page } = chat.site;
       await insertLog(chat.site.db, { message: markdown });
       const calls = [
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await expect.poll(width).toBeLessThanOrEqual(390);
     });
 
-    it('is shown as it is written when it would overload the browser', async () => {
+    it('is shown unparsed if parsing it would overload the browser', async () => {
       await ask('How deep?', { text: [`${'>'.repeat(20_000)} deep`] });
       await turn('How deep?').locator('pre').last().waitFor();
       expect(await turn('How deep?').locator('blockquote').count()).toBe(0);

@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)(
 
     const section = () => site.page.getByRole('region', { name: 'Restore drills' });
 
-    it('say when and from where a repository was proven', async () => {
+    it('show when and from where a repository was proven', async () => {
       await site.open('/app/repositories/acme/proven');
       await section().getByText('Proven restorable').waitFor();
       expect(await section().textContent()).toContain(
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(
       expect(await section().getByRole('row').count()).toBe(2);
     });
 
-    it('say why the last one failed, and what was proven before', async () => {
+    it('show why the last one failed, and the proof before it', async () => {
       await site.open('/app/repositories/acme/broken');
       await section().getByRole('alert').waitFor();
       await section().getByRole('row').nth(2).waitFor();
@@ -57,13 +57,13 @@ describe.skipIf(!hasChromium)(
       expect(await site.page.title()).not.toBe('1');
     });
 
-    it('say what to do when there was none', async () => {
+    it('show how to run one if there was none', async () => {
       await site.open('/app/repositories/acme/new');
       await section().getByText('Not proven restorable yet').waitFor();
       expect(await section().textContent()).toContain('npm run worker -- drill');
     });
 
-    it('are summed up in the list and in the overview', async () => {
+    it('are summed up in the list of repositories and on the overview', async () => {
       await site.open('/app/repositories?order=name');
       const row = (name: string) => site.page.getByRole('row').filter({ hasText: name });
       await row('acme/broken').getByText('failed 3 hours ago').waitFor();
@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)(
       ]);
     });
 
-    it('are evidence to download, of the period that is chosen', async () => {
+    it('can be downloaded as evidence for a chosen period', async () => {
       await site.open('/app/reports');
       const { page } = site;
       await page.getByLabel('From').fill('2026-01-01');
@@ -105,22 +105,25 @@ describe.skipIf(!hasChromium)(
       await page.getByText('The end is before the start').waitFor();
     });
 
-    it.each(['light', 'dark'] as const)('have no violations in %s', async (colorScheme) => {
-      await site.page.emulateMedia({ colorScheme });
-      await site.page.setViewportSize({ width: 390, height: 844 });
-      for (const path of [
-        '/app/repositories/acme/broken',
-        '/app/repositories',
-        '/app/reports',
-        '/app/',
-      ]) {
-        await site.open(path);
-        expect(await findViolations(site.page)).toEqual([]);
-        const width = await site.page.evaluate<number>('document.documentElement.scrollWidth');
-        expect(width).toBeLessThanOrEqual(390);
-      }
-      // There is no archive of it on this server.
-      expect(site.complaints.filter((text) => !text.includes('404'))).toEqual([]);
-    });
+    it.each(['light', 'dark'] as const)(
+      'pass the axe checks and fit a phone in the %s theme',
+      async (colorScheme) => {
+        await site.page.emulateMedia({ colorScheme });
+        await site.page.setViewportSize({ width: 390, height: 844 });
+        for (const path of [
+          '/app/repositories/acme/broken',
+          '/app/repositories',
+          '/app/reports',
+          '/app/',
+        ]) {
+          await site.open(path);
+          expect(await findViolations(site.page)).toEqual([]);
+          const width = await site.page.evaluate<number>('document.documentElement.scrollWidth');
+          expect(width).toBeLessThanOrEqual(390);
+        }
+        // The missing archive gets a 404, which the browser reports.
+        expect(site.complaints.filter((text) => !text.includes('404'))).toEqual([]);
+      },
+    );
   },
 );

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
-// What makes the first page quick, in a real browser on the server of `npm start`.
+// What makes the first page fast, in a real browser with the server of `npm start`.
 
 describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium)', () => {
   const site = usePage();
@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
   async function findScript(): Promise<string> {
     const html = await (await fetch(`${site.world.server.url}/app/`)).text();
     const scripts = [...html.matchAll(/\/app\/assets\/[^"]+\.js/g)].map(([path]) => path);
-    // What runs first is small, and is the first.
+    // The small start script comes first.
     expect(scripts).toEqual([
       expect.stringContaining('/start-'),
       expect.stringContaining('/index-'),
@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     return `${site.world.server.url}${scripts[1]}`;
   }
 
-  it('asks for its data once, while its code is still on the way', async () => {
+  it('requests its data once, while its code is still loading', async () => {
     const { open, page } = site;
     const first = ['/auth/me', '/api/overview'];
     const asked: string[] = [];
@@ -39,7 +39,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
       asked.push(`${pathname}${search}`);
     });
     const all = first.map((path) => page.waitForRequest((request) => request.url().endsWith(path)));
-    // The code comes once all of it has been asked for.
+    // The code loads only once all data has been requested.
     await page.route(await findScript(), async (route) => {
       await Promise.all(all);
       await route.continue();
@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     ['dark', 1_280],
     ['light', 390],
   ] as const)(
-    'says how the backups are before its code has come, as after it (%s, %i pixels wide)',
+    'shows the state of the backups before its code has loaded, just as after it (%s, %i pixels wide)',
     async (theme, width) => {
       const { open, page } = site;
       await page.emulateMedia({ colorScheme: theme });
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
         await codeMayCome.promise;
         await route.continue();
       });
-      // The page is loaded only once its code has come.
+      // Resolves only once the code has loaded.
       const opened = open('/app/');
       const first = page.locator('#first');
       await first.getByText('The repository is backed up.').waitFor();
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
   );
 
   it.each(['/app/', '/app/runs'])(
-    'says nothing of the backups to those who are not logged in at %s',
+    'reveals nothing about the backups without a login at %s',
     async (path) => {
       const { context, open, page } = site;
       await context.clearCookies();
@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     },
   );
 
-  it('is not hidden when it is another one than that asked for', async () => {
+  it('is not covered by the early sentence if it leads to the login', async () => {
     const { open, page } = site;
     await page.route('**/auth/me', (route) => route.fulfill({ status: 401, json: {} }));
     await open('/app/');
@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     await page.locator('#first').waitFor({ state: 'detached' });
   });
 
-  it('is not covered by an answer that comes after its code', async () => {
+  it('is not covered by the early sentence if its data arrives after its code', async () => {
     const { open, page } = site;
     const answerMayCome = Promise.withResolvers<void>();
     await page.route('**/api/overview', async (route) => {
@@ -107,12 +107,12 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     answerMayCome.resolve();
     await state().getByText('The repository is backed up.').waitFor();
-    // It would cover what follows the sentence.
+    // The early sentence would cover this figure.
     await page.getByText('Good repositories').click({ trial: true });
     expect(await page.locator('#first').count()).toBe(0);
   });
 
-  it('leads on from an address that is none of its own', async () => {
+  it('keeps its menu at an unknown address', async () => {
     const { open, page } = site;
     await open('/app/repos/acme/api');
     await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     await page.getByRole('heading', { level: 1, name: 'Repositories' }).waitFor();
   });
 
-  it('is not covered when the login cannot be checked', async () => {
+  it('is not covered by the early sentence if the login cannot be checked', async () => {
     const { open, page } = site;
     await page.route('**/auth/me', (route) => route.fulfill({ status: 500, json: {} }));
     await open('/app/');
@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     expect(await page.locator('#first').count()).toBe(0);
   });
 
-  it('shows the overview after a login, whatever was asked before it', async () => {
+  it('shows the overview after a login, despite the early requests before it', async () => {
     const { context, open, page } = site;
     await context.clearCookies();
     await open('/app/');
@@ -143,21 +143,24 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
   it.each([
     ['br', brotliDecompressSync],
     ['gzip', gunzipSync],
-  ] as const)('is sent as %s to a browser that takes it', async (encoding, decompress) => {
-    const url = await findScript();
-    const plain = await site.context.request.get(url, {
-      headers: { 'Accept-Encoding': 'identity' },
-    });
-    expect(plain.headers()['content-encoding']).toBeUndefined();
-    const { body, headers } = await getRaw(url, encoding);
-    expect(headers['content-encoding']).toBe(encoding);
-    expect(headers.vary).toContain('Accept-Encoding');
-    expect(headers['content-type']).toContain('javascript');
-    expect(decompress(body).equals(await plain.body())).toBe(true);
-  });
+  ] as const)(
+    'has its code compressed with %s for browsers that accept it',
+    async (encoding, decompress) => {
+      const url = await findScript();
+      const plain = await site.context.request.get(url, {
+        headers: { 'Accept-Encoding': 'identity' },
+      });
+      expect(plain.headers()['content-encoding']).toBeUndefined();
+      const { body, headers } = await getRaw(url, encoding);
+      expect(headers['content-encoding']).toBe(encoding);
+      expect(headers.vary).toContain('Accept-Encoding');
+      expect(headers['content-type']).toContain('javascript');
+      expect(decompress(body).equals(await plain.body())).toBe(true);
+    },
+  );
 
   describe('hints', () => {
-    it('show the exact time of an age that is pointed at', async () => {
+    it('show the exact time when the pointer is on an age', async () => {
       const { open, page } = site;
       await open('/app/runs');
       const age = page.locator('time').first();
@@ -168,11 +171,11 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
       await page.getByRole('tooltip').waitFor({ state: 'detached' });
     });
 
-    it('show with the keyboard too, until Escape', async () => {
+    it('appear on keyboard focus too, until Escape', async () => {
       const { open, page } = site;
       await open('/app/');
       await state().waitFor();
-      // The name of the product comes before it.
+      // The first stop is the name of the product.
       await page.keyboard.press('Tab');
       await page.keyboard.press('Tab');
       expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Go to');
@@ -184,8 +187,8 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
 });
 
 /**
- * Where the heading and the sentence below an element stand, and what they look like. On a phone the links of the
- * overview make its box higher. A text, because it runs in the browser.
+ * The position and the style of the heading and of the sentence below an element. The height of the box is left out,
+ * because on a phone the links of the overview make it higher. A string, because it runs in the browser.
  */
 const looks = (
   within: string,
@@ -204,7 +207,7 @@ const looks = (
   return { text: place(text), color, font, box: place(box), backgroundColor, borderRadius };
 })`;
 
-/** What comes over the wire, not decompressed. */
+/** The response as it comes over the wire, without decompression. */
 async function getRaw(url: string, encoding: string) {
   const request = get(url, { headers: { 'Accept-Encoding': encoding } });
   const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';
 
-// What a newcomer sees on a phone, from nothing to the first backup.
+// What a new user sees on a phone before and during the first backup.
 
 const WIDTH = 390;
 
@@ -14,29 +14,32 @@ describe.skipIf(!hasChromium)('the first run (skipped without /usr/bin/chromium)
     await site.page.setViewportSize({ width: WIDTH, height: 844 });
   });
 
-  it.each(['light', 'dark'] as const)('is asked for by a whole command, %s', async (theme) => {
-    const { open, page } = site;
-    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-    await open('/app/');
-    const command = page.locator('pre', { hasText: 'npm run worker -- run --source' });
-    await command.waitFor();
-    const box = await command.boundingBox();
-    expect(box?.x).toBeGreaterThan(0);
-    expect((box?.x ?? 0) + (box?.width ?? WIDTH)).toBeLessThan(WIDTH);
-    await page.getByRole('button', { name: 'Copy' }).waitFor();
-    expect(await findViolations(page)).toEqual([]);
-  });
+  it.each(['light', 'dark'] as const)(
+    'is explained by a complete command in the %s theme',
+    async (theme) => {
+      const { open, page } = site;
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      await open('/app/');
+      const command = page.locator('pre', { hasText: 'npm run worker -- run --source' });
+      await command.waitFor();
+      const box = await command.boundingBox();
+      expect(box?.x).toBeGreaterThan(0);
+      expect((box?.x ?? 0) + (box?.width ?? WIDTH)).toBeLessThan(WIDTH);
+      await page.getByRole('button', { name: 'Copy' }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+    },
+  );
 
-  it('shows up within three seconds, and so does its end', async () => {
+  it('appears within three seconds, and so does its end', async () => {
     const { open, page } = site;
     const { db } = site;
     await page.clock.install();
     await open('/app/');
     await page.getByText('No backups yet').waitFor();
-    /** Gives the page a moment to draw an answer, by far not enough to ask again. */
+    /** Gives the page a moment to render a response, but far too little time to send another request. */
     const comes = (what: Locator) =>
       expect.poll(() => page.clock.runFor(5).then(() => what.count()), { timeout: 20_000 }).toBe(1);
-    // From here on, the time of the page is what this test makes of it.
+    // From here on, only this test moves the clock of the page.
     await page.clock.pauseAt(Date.now() + 3_600_000);
     const at = new Date().toISOString();
     const run = await insertRun(db, { status: 'running', started_at: at, heartbeat_at: at });

@@ -8,6 +8,6 @@ it.each([
   ['none', { archive_size_bytes: 0, failing_since: AT, last_good_at: null }, 'none'],
   ['none', { archive_size_bytes: 0, failing_since: null, last_good_at: AT }, 'none'],
   ['kept', { archive_size_bytes: 0, failing_since: AT, last_good_at: AT }, 'kept'],
-])('says %s of the archive of a repository like %j', (_what, repository, said) => {
+])('describeArchiveSize shows %s for %j', (_what, repository, said) => {
   expect(describeArchiveSize(repository)).toBe(said);
 });

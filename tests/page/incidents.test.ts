@@ -18,7 +18,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await sql(db, 'TRUNCATE incidents RESTART IDENTITY CASCADE');
   });
 
-  /** One that is open, with 8 repositories and two messages, and one that is over. */
+  /** Adds an open incident with 8 repositories and two messages, and a resolved one. */
   async function addIncidents() {
     const { db } = site;
     await insert(db, 'incidents', {
@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     });
     await insert(db, 'incidents', {
       ...{ rule: 'destination_unreachable', subject: `s3://${'a'.repeat(90)}` },
-      ...{ summary: 'it was away', resolved_at: '2026-03-01T00:00:00Z' },
+      ...{ summary: 'it was unreachable', resolved_at: '2026-03-01T00:00:00Z' },
     });
     await sql(
       db,
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
 
   const articles = () => site.page.getByRole('article');
 
-  it('say that nothing is wrong, and what to do to be told', async () => {
+  it('show that none is open, and how to be notified', async () => {
     const { open, page } = site;
     await open('/app/incidents');
     await page.getByText('No open incidents').waitFor();
@@ -55,14 +55,14 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
   });
 
-  it('show their repositories, and who was told', async () => {
+  it('show their repositories, and who was notified', async () => {
     await addIncidents();
     const { open, page } = site;
     await open('/app/incidents');
     await articles().getByText('it broke 1', { exact: false }).first().waitFor();
     expect(await articles().count()).toBe(1);
     expect(await articles().textContent()).toContain(HOSTILE);
-    // Its command is set apart.
+    // The advice shows its command as code.
     await articles().getByText('What to do: Read the reason for each').waitFor();
     await articles().getByText('npm run worker -- run …', { exact: true }).waitFor();
     await page.getByRole('button', { name: '3 more' }).click();
@@ -73,13 +73,13 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     expect(table).toContain('not delivered after 2 tries: the webhook answered 500');
     expect(table).toContain('phone');
     await page.getByText('Resolved', { exact: true }).click();
-    await articles().getByText('it was away').waitFor();
+    await articles().getByText('it was unreachable').waitFor();
     expect(await articles().getByText('What to do').count()).toBe(0);
     await articles().getByText('Nobody was notified.').waitFor();
     expect(await page.title()).not.toBe('1');
   });
 
-  it('say that nobody was told so far, and where to add a channel', async () => {
+  it('show that nobody was notified yet, and where to add a channel', async () => {
     await insert(site.db, 'incidents', { rule: 'run_failed', summary: 'Run 1 failed' });
     const { open, page } = site;
     await open('/app/incidents');
@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
   });
 
-  it('are counted in the navigation and in the sentence of the overview until they are acknowledged', async () => {
+  it('are counted on the overview, and in the navigation until they are acknowledged', async () => {
     await addIncidents();
     const { open, page } = site;
     await open('/app/');
@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     ]);
   });
 
-  it('stand on the page of a repository that they concern, and on no other', async () => {
+  it('are only shown on the pages of the repositories they affect', async () => {
     await addIncidents();
     const { open, page } = site;
     await open('/app/repositories/acme/app');
@@ -115,23 +115,26 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     expect(await section.count()).toBe(0);
   });
 
-  it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
-    await addIncidents();
-    const { complaints, open, page } = site;
-    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-    await page.setViewportSize({ width: 390, height: 800 });
-    await open('/app/incidents');
-    await page.getByRole('button', { name: 'Show messages' }).click();
-    await page.getByRole('table', { name: 'Messages' }).waitFor();
-    expect(await findViolations(page)).toEqual([]);
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(390);
-    await open('/app/incidents?state=resolved');
-    await articles().getByText('it was away').waitFor();
-    expect(await findViolations(page)).toEqual([]);
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
-      390,
-    );
-    expect(complaints).toEqual([]);
-  });
+  it.each(['light', 'dark'] as const)(
+    'pass the axe checks and fit a phone in the %s theme',
+    async (theme) => {
+      await addIncidents();
+      const { complaints, open, page } = site;
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      await page.setViewportSize({ width: 390, height: 800 });
+      await open('/app/incidents');
+      await page.getByRole('button', { name: 'Show messages' }).click();
+      await page.getByRole('table', { name: 'Messages' }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBeLessThanOrEqual(390);
+      await open('/app/incidents?state=resolved');
+      await articles().getByText('it was unreachable').waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      expect(
+        await page.evaluate<number>('document.documentElement.scrollWidth'),
+      ).toBeLessThanOrEqual(390);
+      expect(complaints).toEqual([]);
+    },
+  );
 });

@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
   const log = () => site.page.getByRole('log');
   const waitUntilLive = () => site.page.getByText('Live', { exact: true }).waitFor();
 
-  it('goes on after the server was away, and misses nothing', async () => {
+  it('continues after the server was down, and misses nothing', async () => {
     const { open, page } = site;
     await write('before the restart');
     await open('/app/logs');
@@ -24,9 +24,9 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await log().getByText('before the restart').waitFor();
     await site.world.restart(async () => {
       await page.getByText('Connection lost, retrying…').waitFor();
-      await write('while the server was away');
+      await write('while the server was down');
     });
-    await log().getByText('while the server was away').waitFor();
+    await log().getByText('while the server was down').waitFor();
     await waitUntilLive();
     await write('after the restart');
     await log().getByText('after the restart').waitFor();
@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
         backlog = fetched;
         return route.fulfill({ response: await fetched });
       }
-      // A round trip, after which a question that was sent beside this one is known.
+      // After this round trip, a request that was sent at the same time as this one has been seen.
       await page.evaluate('0');
       await backlog;
       await write('written while it opened');
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await log().getByText('written while it opened').waitFor();
   });
 
-  it('waits while it is paused, and then shows what came meanwhile', async () => {
+  it('holds back new lines while it is paused, and then shows them', async () => {
     const { open, page } = site;
     await open('/app/logs');
     await waitUntilLive();
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await log().getByText('a line that waits').waitFor();
   });
 
-  it('shows old and new lines of one run, of one repository, and with certain words', async () => {
+  it('filters old and new lines by run, by repository and by words', async () => {
     const other = await insertRun(site.db, { status: 'completed' });
     const { open } = site;
     await write('old line of alpha', { repository: 'acme/api' });
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await shown('text=ALPHA%20line', 'third line');
   });
 
-  it('keeps what a person reads, however many lines come meanwhile', async () => {
+  it('keeps the lines that are being read while many new ones arrive', async () => {
     const { open } = site;
     const flood = (from: number, to: number) =>
       sql(
@@ -106,12 +106,12 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     );
     const before = await height();
     await flood(5_001, 5_300);
-    // The new lines are below what is read.
+    // The new lines are below those that are being read.
     await expect.poll(height, { timeout: 20_000 }).toBeGreaterThan(before + 300 * 20);
     expect(await first.count()).toBe(1);
   });
 
-  it('holds thousands of lines, few of them in the document, and leads to older ones', async () => {
+  it('renders only a few of thousands of lines, and loads older ones', async () => {
     const { open, page } = site;
     await sql(
       site.db,

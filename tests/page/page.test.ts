@@ -3,7 +3,7 @@ import { ADA } from '../support/observatory-client.ts';
 import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
-// A real browser on the server of `npm start`.
+// A real browser with the server of `npm start`.
 
 const HOSTILE = '<script>document.title="taken"</script>\u202Egpj.exe';
 
@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
   const heading = (name: string | RegExp) => site.page.getByRole('heading', { name, level: 1 });
 
   describe('logging in', () => {
-    it('works by the printed link, once', async () => {
+    it('works with the printed link, but only once', async () => {
       const { context, page } = site;
       const link = site.world.server.issueLoginLink() ?? '';
       await page.goto(link);
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await page.getByText('This login link has already been used').waitFor();
     });
 
-    it('works by password, and leads to the page that was asked for', async () => {
+    it('works with a password, and leads to the requested page', async () => {
       const { open, page } = site;
       await open('/app/runs');
       await page.getByLabel('User name').fill(ADA.username);
@@ -38,16 +38,16 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       expect(page.url()).toBe(`${site.world.server.url}/app/runs`);
     });
 
-    it('leads back to the place when it has expired meanwhile', async () => {
+    it('leads back to the same place after the session has expired', async () => {
       const { context, logIn, open, page } = site;
       await logIn();
       await open('/app/runs');
       await heading('Runs').waitFor();
       await page.waitForLoadState('networkidle');
-      // What the browser does once the session's time is over.
+      // Browsers do the same when the session expires.
       await context.clearCookies();
       const username = page.getByRole('textbox', { name: 'User name' });
-      // The page of runs may have asked for news, and found out, before the link was followed.
+      // The page of runs may have refreshed, and noticed, before the link is followed.
       await page.getByRole('link', { name: 'Repositories' }).or(username).first().click();
       await username.fill(ADA.username);
       await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await page.waitForURL((url) => url.pathname === `/app${place}`);
     });
 
-    it('leads nowhere but to the page, whatever its address says', async () => {
+    it('leads only to a place on the page, whatever its address says', async () => {
       const { open, page } = site;
       await open('/app/login?from=/../observatory/chat?question=hello');
       await page.getByRole('textbox', { name: 'User name' }).fill(ADA.username);
@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       expect(new URL(page.url()).pathname).toBe('/app/');
     });
 
-    it('ends by logging out', async () => {
+    it('is required again after logging out', async () => {
       const { logIn, open, page } = site;
       await logIn();
       await open('/app/');
@@ -79,14 +79,14 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
   });
 
-  it('is what a browser gets at the address of the server', async () => {
+  it('opens at the address of the server', async () => {
     const { open, page } = site;
     await open('/');
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/app/login');
   });
 
-  it('says what to do while there is no backup', async () => {
+  it('shows how to make the first backup', async () => {
     const { logIn, open, page } = site;
     await logIn();
     await open('/app/');
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await insertLog(db, { run_id: bad, level: 'info', message: 'x'.repeat(10_000) });
     });
 
-    it('states the worst truth first', async () => {
+    it('states the worst problem first', async () => {
       const { logIn, open, page } = site;
       await logIn();
       await open('/app/');
@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await page.getByText('With failures').waitFor();
     });
 
-    it('says what to do about a failure on the page, not with which tool', async () => {
+    it('advises on a failure in terms of the page, not of tools', async () => {
       const { logIn, open, page } = site;
       await logIn();
       await open(`/app/runs/${bad}`);
@@ -139,7 +139,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       ).toEqual([]);
     });
 
-    it('lists only the runs with failures when asked to, also after a reload', async () => {
+    it('lists only runs with failures on request, even after a reload', async () => {
       const { logIn, open, page } = site;
       await logIn();
       await open('/app/runs');
@@ -153,7 +153,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       expect(await page.getByRole('link', { name: `#${good}`, exact: true }).count()).toBe(0);
     });
 
-    it('shows what others wrote as text', async () => {
+    it('shows hostile messages as plain text', async () => {
       const { complaints, logIn, open, page } = site;
       await logIn();
       await open(`/app/runs/${bad}`);
@@ -164,7 +164,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       expect(complaints).toEqual([]);
     });
 
-    it('shows a log when it is written, by the filters of the address', async () => {
+    it('shows new log lines that match the filters in the address', async () => {
       const { logIn, open, page } = site;
       await logIn();
       await open('/app/logs?level=warn');
@@ -180,7 +180,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
 
     const places = ['/app/', '/app/runs', '/app/repositories', '/app/logs', '/app/login'];
     describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-      it.each([...places, 'a run'])('%s has no violation that axe finds', async (place) => {
+      it.each([...places, 'a run'])('passes the axe checks on %s', async (place) => {
         const { complaints, logIn, open, page } = site;
         await logIn();
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       });
     });
 
-    it('survives a reload at the width of a phone, without scrolling sideways', async () => {
+    it('fits a phone after a reload, without scrolling sideways', async () => {
       const { logIn, open, page } = site;
       await page.setViewportSize({ width: 390, height: 800 });
       await logIn();
@@ -201,7 +201,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       expect(width).toBeLessThanOrEqual(390);
     });
 
-    it('offers the other theme than the one that the system chose', async () => {
+    it('offers to switch from the theme that the system chose', async () => {
       const { logIn, open, page } = site;
       await logIn();
       await page.emulateMedia({ colorScheme: 'dark' });
@@ -210,7 +210,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await page.getByRole('button', { name: 'Use the dark theme' }).waitFor();
     });
 
-    it('leads everywhere by keyboard', async () => {
+    it('can be navigated by keyboard', async () => {
       const { logIn, open, page } = site;
       await logIn();
       await open('/app/');
@@ -225,7 +225,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await page.getByText('acme/api').waitFor();
     });
 
-    it('shows the repositories of a large run, and its failures, a page at a time', async () => {
+    it('pages through the repositories and the failures of a large run', async () => {
       const { logIn, open, page } = site;
       const { db } = site;
       await logIn();

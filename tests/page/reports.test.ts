@@ -8,9 +8,9 @@ import { ADA } from '../support/observatory-client.ts';
 import { findViolations, hasChromium, usePage, withPage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
-// A real browser on the server of `npm start`, with a stand-in of the mail service.
+// A real browser with the server of `npm start`, with a stand-in for the mail service.
 
-describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the page of reports (skipped without /usr/bin/chromium)', () => {
   let mail: MailService;
   let foreign: Foreign;
   let run: number;
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   const button = (name: string) => site.page.getByRole('button', { name, exact: true });
   const preview = () => site.page.frameLocator('iframe[title="Preview of the report"]');
 
-  /** A stored report that the database holds as it is. */
+  /** Stores a report exactly as given, and returns its id. */
   async function store(subject: string, content: { html?: string; markdown?: string } = {}) {
     const { html = '<p>All is well.</p>', markdown = 'All is well.' } = content;
     const { id } = await addReport(site.db, {
@@ -52,14 +52,14 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     return id;
   }
 
-  it('says what a report is while there is none', async () => {
+  it('explains what a report is while there is none', async () => {
     const { complaints, open, page } = site;
     await open('/app/reports');
     await page.getByText('No reports yet').waitFor();
     expect(complaints).toEqual([]);
   });
 
-  it('makes a report of each type, and lists it', async () => {
+  it('creates a report of each kind, and lists it', async () => {
     const { complaints, open, page } = site;
     const made = [
       ['Latest backup', 'Repositories'],
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     expect(complaints).toEqual([]);
   });
 
-  it('makes a report of one run, and says when there is no such run', async () => {
+  it('creates a report of one run, or reports that the run does not exist', async () => {
     const { open, page } = site;
     await open('/app/reports');
     await button('Create a report').click();
@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     await preview().getByText('acme/web').first().waitFor();
   });
 
-  it('shows what a log holds as text', async () => {
+  it('shows log messages as plain text', async () => {
     const { complaints, open, page } = site;
     await open('/app/reports');
     await button('Create a report').click();
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     expect(complaints).toEqual([]);
   });
 
-  it('runs and loads nothing of HTML that should never have been stored', async () => {
+  it('runs and loads nothing from HTML that should never have been stored', async () => {
     const id = await store('Hostile', { html: `<p>Read me</p>${hostile(foreign.url)}` });
     const { complaints, open, page } = site;
     await open(`/app/reports/${id}`);
@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     expect(foreign.requests).toEqual([]);
   }
 
-  it('gives the Markdown to read, to copy and to download', async () => {
+  it('offers the Markdown to read, copy and download', async () => {
     const id = await store('To copy', { markdown: '# Copied\n\n<b>as it is</b>' });
     const { context, open, page } = site;
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -146,7 +146,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     expect(download.suggestedFilename()).toBe(`report-${id.slice(0, 8)}.md`);
   });
 
-  it('mails it to those who were chosen and shown, and to nobody else', async () => {
+  it('mails a report only to the addresses that were chosen and confirmed', async () => {
     const id = await store('For the boss');
     const { complaints, open, page } = site;
     await open(`/app/reports/${id}`);
@@ -157,7 +157,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     await page.getByText('will be mailed to 1 address and nobody else').waitFor();
     const shown = page.getByRole('dialog').getByRole('listitem');
     expect(await shown.allInnerTexts()).toEqual(['boss@example.com']);
-    // Until now nobody was mailed.
+    // Nothing has been mailed so far.
     expect(mail.delivered).toHaveLength(before);
     await button('Send now').click();
     await page.getByText('Sent to boss@example.com').waitFor();
@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     expect(complaints).toEqual([]);
   });
 
-  it('says why a mail was not sent, there and later', async () => {
+  it('shows why a mail was not sent, at once and later', async () => {
     const id = await store('Refused');
     mail.faults.push({
       status: 422,
@@ -189,7 +189,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     await row.getByText('the domain is not verified').waitFor();
   });
 
-  it('turns pages', async () => {
+  it('turns the pages of the list', async () => {
     for (let number = 1; number <= 21; number += 1) await store(`Page filler ${number}`);
     const { open, page } = site;
     await open('/app/reports');
@@ -203,7 +203,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   });
 
   describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-    it('have no violation that axe finds', async () => {
+    it('passes the axe checks', async () => {
       const id = await store('Checked', { html: '<h2>One</h2><p>Two</p>' });
       const { complaints, open, page } = site;
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -223,7 +223,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     });
   });
 
-  it('fit the width of a phone', async () => {
+  it('fits the width of a phone', async () => {
     const id = await store('A subject that is rather long '.repeat(6));
     const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
@@ -236,21 +236,24 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   });
 });
 
-describe.skipIf(!hasChromium)('without mail (skipped without /usr/bin/chromium)', () => {
-  it('names the variables that are missing', async () => {
-    await withPage({ SMTP_FROM: 'backups@example.com' }, async ({ open, page }) => {
-      await open('/app/reports');
-      await page.getByRole('button', { name: 'Create a report' }).click();
-      await page.getByRole('button', { name: 'Create' }).click();
-      await page.getByRole('button', { name: 'Send…' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByText('RESEND_API_KEY and SMTP_TO not set').waitFor();
-      expect(await dialog.getByRole('button', { name: 'Continue' }).count()).toBe(0);
+describe.skipIf(!hasChromium)(
+  'the page of reports without mail (skipped without /usr/bin/chromium)',
+  () => {
+    it('names the missing variables', async () => {
+      await withPage({ SMTP_FROM: 'backups@example.com' }, async ({ open, page }) => {
+        await open('/app/reports');
+        await page.getByRole('button', { name: 'Create a report' }).click();
+        await page.getByRole('button', { name: 'Create' }).click();
+        await page.getByRole('button', { name: 'Send…' }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByText('RESEND_API_KEY and SMTP_TO not set').waitFor();
+        expect(await dialog.getByRole('button', { name: 'Continue' }).count()).toBe(0);
+      });
     });
-  });
-});
+  },
+);
 
-/** A server of somebody else, which nothing may ask. */
+/** A foreign server that must not receive any request. */
 interface Foreign {
   url: string;
   requests: string[];
@@ -276,7 +279,7 @@ async function startForeign(): Promise<Foreign> {
   };
 }
 
-/** HTML that takes every way out of the page that it can. */
+/** HTML that tries every way to run a script or send a request. */
 function hostile(url: string): string {
   const act = `document.body.dataset.ran=1;top.document.title='taken';fetch('${url}/fetch')`;
   return [

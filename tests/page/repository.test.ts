@@ -12,7 +12,7 @@ import { callWorker } from '../support/worker.ts';
 
 const execute = promisify(execFile);
 
-// A repository that the worker really backed up, looked at and restored by what the page says.
+// A repository that the worker has really backed up, restored as the page says.
 
 const HOSTILE = '<script>document.title="taken"</script>';
 
@@ -39,7 +39,7 @@ describe.skipIf(!hasChromium)(
       expect((await backUp(repository.path, join(folder, 'lost'))).code).toBe(1);
     });
 
-    /** The figure that says how large the archive is. */
+    /** The figure with the size of the archive. */
     const archiveFigure = () =>
       site.page
         .locator('main p', { hasText: /^Archive$/ })
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(
         .textContent();
     const heading = (name: string) => site.page.getByRole('heading', { name, level: 1 });
 
-    it('list what is not good first, and find others by name and state', async () => {
+    it('list those that are not good first, and find others by name', async () => {
       const { open, page } = site;
       await open('/app/repositories');
       const names = page.locator('tbody tr td:first-child');
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)(
       await heading('local/widgets').waitFor();
     });
 
-    it('say what is wrong with one, and since when', async () => {
+    it('show what is wrong with one', async () => {
       const { open, page } = site;
       await open('/app/repositories/local/lost');
       await page.getByText('The last backup failed').waitFor();
@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)(
       expect(await page.getByText('0 bytes').count()).toBe(0);
     });
 
-    it('prove that its archive is whole, and give the command that restores all of it', async () => {
+    it('prove that an archive is whole, and give the command that restores all of it', async () => {
       const { open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Verify' }).click();
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)(
       expect(await listRefs(join(folder, 'widgets.git'))).toEqual(await listRefs(repository.path));
     });
 
-    it('restore and download every file of an archive that others continue', async () => {
+    it('restore and download every file of an archive that has several', async () => {
       const { open, page } = site;
       const { db } = site;
       const chain = createChain(site.world.archives, 'owner__chain.bundle', repository);
@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)(
       await insertResult(db, run, 'owner/chain', { status: 'completed' });
       await open('/app/repositories/owner/chain');
       await page.getByText('and 1 file that continue').waitFor();
-      // Where the archives are is known a little later.
+      // The folder of the archives is known a little later.
       const shown = page.locator('pre', { hasText: '/owner__chain.bundle' });
       const command = (await shown.textContent()) ?? '';
       const cwd = join(folder, 'restored-chain');
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)(
       expect((await readFile(await (await downloading).path())).equals(increment)).toBe(true);
     });
 
-    it('say that an archive is gone, when there was one', async () => {
+    it('report that an archive was moved or deleted', async () => {
       const { open, page } = site;
       const { db } = site;
       const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)(
       expect(await archiveFigure()).toBe('Archivenone');
     });
 
-    it('forget one that is gone on purpose, and take it back', async () => {
+    it('forget one that was removed on purpose, and track it again', async () => {
       const { db, open, page } = site;
       const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
       await insertResult(db, run, 'owner/given-up', { created_at: '2026-01-01T00:00:00Z' });
@@ -143,7 +143,7 @@ describe.skipIf(!hasChromium)(
       expect(await page.getByRole('link', { name: 'local/widgets' }).count()).toBe(0);
     });
 
-    it('show its files as text, and let them be downloaded as they are', async () => {
+    it('show the files of an archive as text, and download them unchanged', async () => {
       const { complaints, open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Show files' }).click();
@@ -164,7 +164,7 @@ describe.skipIf(!hasChromium)(
       expect(complaints).toEqual([]);
     });
 
-    it('let the archive itself be downloaded', async () => {
+    it('download the archive itself', async () => {
       const { open, page } = site;
       await open('/app/repositories/local/widgets');
       const [download] = await Promise.all([
@@ -175,7 +175,7 @@ describe.skipIf(!hasChromium)(
       expect(await readFile(await download.path())).toEqual(archive);
     });
 
-    it('request a backup, withdraw it, and follow it until a run has done it', async () => {
+    it('request a backup, withdraw the request, and show it until a run has done it', async () => {
       const { open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Back up now' }).click();
@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium)(
       await page.getByText(commit.slice(0, 10)).first().waitFor();
     });
 
-    it('record how a failure was fixed, on the page of its run', async () => {
+    it('lead to the run of a failure, where its fix is recorded', async () => {
       const { open, page } = site;
       await open('/app/repositories/local/lost');
       await page.getByRole('link', { name: '#2' }).click();
@@ -207,7 +207,7 @@ describe.skipIf(!hasChromium)(
       await page.getByRole('alert').getByText(HOSTILE).waitFor();
     });
 
-    it('set the command apart that may mend a failure, on the page of its run', async () => {
+    it('lead to the run of a failure, where the command that may fix it is shown as code', async () => {
       const { db, open, page } = site;
       const run = await insertRun(db, { status: 'failed', total_repos: 1, failed: 1 });
       const error_message = 'fatal: Authentication failed';
@@ -216,7 +216,7 @@ describe.skipIf(!hasChromium)(
       await page.getByText('npm run worker -- auth status --check', { exact: true }).waitFor();
     });
 
-    it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+    it.each(['light', 'dark'] as const)('pass the axe checks in the %s theme', async (theme) => {
       const { complaints, open, page } = site;
       await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
       for (const name of ['lost', 'widgets']) {
@@ -230,7 +230,7 @@ describe.skipIf(!hasChromium)(
       await page.getByRole('button', { name: 'README.md' }).click();
       await page.getByRole('dialog').getByText(HOSTILE).waitFor();
       expect(await findViolations(page)).toEqual([]);
-      // The missing archive of the lost repository is answered with 404, which the browser notes.
+      // The missing archive of the lost repository gets a 404, which the browser reports.
       expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
     });
 

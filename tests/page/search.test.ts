@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
       level: 'info',
       message: `${'lorem '.repeat(500)} needleword ${'x'.repeat(10_000)}`,
     });
-    // Postgres has not looked at the rows yet, and full text depends on no statistics.
+    // Gives Postgres the statistics of the new rows, which it has not gathered by itself yet.
     await sql(db, 'ANALYZE');
   });
 
@@ -38,14 +38,14 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await site.page.keyboard.press('Enter');
   };
 
-  it('says what can be found before anything is asked', async () => {
+  it('explains what can be found before the first query', async () => {
     const { open, page } = site;
     await open('/app/search');
     await page.getByRole('heading', { name: 'Search everything that was recorded' }).waitFor();
     await page.getByText('finds both words, in any form').waitFor();
   });
 
-  it('finds by Enter, marks the words, and keeps the question in the address', async () => {
+  it('starts on Enter, highlights the words, and keeps the query in the address', async () => {
     const { open, page } = site;
     await open('/app/search');
     await ask('lighthouse -nobody');
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     expect(await page.getByLabel('Search for').inputValue()).toBe('lighthouse -nobody');
   });
 
-  it('counts the kinds of results, and shows one of them by the address', async () => {
+  it('counts the results of each kind, and keeps the chosen kind in the address', async () => {
     const { open, page } = site;
     await open('/app/search?q=lighthouse');
     await page.getByRole('radio', { name: 'All (3)' }).waitFor({ state: 'attached' });
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await expect.poll(() => results().count()).toBe(3);
   });
 
-  it('leads from a result to its run, and from a log of no run to the logs', async () => {
+  it('links a result to its run, and a log line without a run to the logs', async () => {
     const { open, page } = site;
     await open('/app/search?q=%22lighthouse+is+dark%22');
     await page.getByRole('link', { name: `Result of acme/widgets in run #${run}` }).click();
@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await page.getByRole('heading', { name: 'Logs', level: 1 }).waitFor();
   });
 
-  it('shows the part of a long line that was found', async () => {
+  it('shows the matching part of a long line', async () => {
     const { open } = site;
     await open('/app/search?q=needleword');
     await results().locator('mark', { hasText: 'needleword' }).waitFor();
@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     expect(shown.length).toBeLessThan(1_000);
   });
 
-  it('says in plain words why the answer may lack something', async () => {
+  it('explains in plain words why results may be missing', async () => {
     const { open, page } = site;
     await open('/app/search?q=lighthouse');
     await page.getByRole('note').getByText('Only words were compared.').waitFor();
@@ -107,18 +107,18 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
   });
 
-  it('shows what others wrote as text', async () => {
+  it('shows hostile text as plain text', async () => {
     const { complaints, open, page } = site;
     await open('/app/search?q=zebra');
     await results().getByText('<img src=x onerror').waitFor();
-    // The mark is ours, around one word of the text.
+    // The only mark is the highlight of the word that was searched for.
     expect(await results().locator('mark').allTextContents()).toEqual(['zebra']);
     expect(await results().locator('img').count()).toBe(0);
     expect(await page.title()).toBe('Search · Backup Observatory');
     expect(complaints).toEqual([]);
   });
 
-  it('shows the request of a failure', async () => {
+  it('shows the request id of a failure', async () => {
     const { open, page } = site;
     await page.route('**/search', (route) =>
       route.request().method() === 'POST'
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     expect(width).toBeLessThanOrEqual(390);
   });
 
-  it('is reached and used by keyboard alone', async () => {
+  it('works by keyboard alone', async () => {
     const { open, page } = site;
     await open('/app/');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -149,7 +149,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Search', level: 1 }).waitFor();
-    // While it closes, the palette gives the focus back.
+    // The palette returns the focus while it closes.
     await page.getByRole('textbox', { name: 'Go to' }).waitFor({ state: 'detached' });
     await page.getByLabel('Search for').focus();
     await page.keyboard.type('"lighthouse is dark"');
@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
 
   describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
     it.each(['/app/search', '/app/search?q=lighthouse'])(
-      '%s has no violation that axe finds',
+      'passes the axe checks on %s',
       async (place) => {
         const { complaints, open, page } = site;
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });

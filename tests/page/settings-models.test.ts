@@ -5,9 +5,9 @@ import { type Gateway, startGateway } from '../support/gateway.ts';
 import { hasChromium, usePage } from '../support/page.ts';
 import { insertLog, sql } from '../support/records.ts';
 
-// A real browser on the server of `npm start`, with a stand-in of the model gateway and of its page.
+// A real browser with the server of `npm start`, and stand-ins for the model gateway and its page.
 
-describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the model settings (skipped without /usr/bin/chromium)', () => {
   let gateway: Gateway;
   let authorization: Authorization;
 
@@ -26,21 +26,21 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
   const button = (name: string) => site.page.getByRole('button', { name, exact: true });
   const openTab = (tab: string) => site.open(`/app/settings?tab=${tab}`);
 
-  describe('the gateway', () => {
+  describe('for the gateway', () => {
     beforeEach(async () => {
       await sql(site.db, 'DELETE FROM gateway_connections');
       gateway.requests.length = 0;
       authorization.refuses = false;
     });
 
-    /** Clicks, and returns the window that opens. */
+    /** Starts to connect a key, and returns the window that opens. */
     async function connect() {
       const opening = site.context.waitForEvent('page');
       await button('Connect your key').click();
       return opening;
     }
 
-    it('is connected in a window of its own, with PKCE, and disconnected', async () => {
+    it('connect a key with PKCE in a window of its own, and disconnect it', async () => {
       const { complaints, page } = site;
       await openTab('models');
       await page.getByText('No key is connected').waitFor();
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       expect(await page.evaluate<string>('JSON.stringify({...sessionStorage})')).not.toContain(
         verifier,
       );
-      // The other site has no hold on our page.
+      // The gateway's page has no access to ours.
       expect(await popup.evaluate<boolean>('window.opener === null')).toBe(true);
 
       await button('Disconnect').click();
@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       expect(complaints).toEqual([]);
     });
 
-    it('takes no code with a state that it did not make', async () => {
+    it('reject a code with a forged state', async () => {
       const { context, page } = site;
       await openTab('models');
       authorization.holds();
@@ -83,12 +83,12 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       await forged.clock.runFor(21_000);
       await forged.getByText('The page that started this is no longer open').waitFor();
       expect(gateway.requestsTo('/auth/keys')).toEqual([]);
-      // The login that was started still works.
+      // The login that was started before still works.
       await popup.goto(authorization.answer());
       await page.getByText('which ends in').waitFor();
     });
 
-    it('works in the same window too', async () => {
+    it('connect a key in the same window too', async () => {
       const { page } = site;
       await openTab('models');
       authorization.holds();
@@ -101,7 +101,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       await page.getByText('which ends in').waitFor();
     });
 
-    it('says in both windows why the gateway gave no key', async () => {
+    it('show in both windows why the gateway returned no key', async () => {
       gateway.script('/auth/keys', { status: 403 });
       await openTab('models');
       const popup = await connect();
@@ -109,21 +109,21 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       await site.page.getByText('the model gateway refused the code').waitFor();
     });
 
-    it('says when the gateway gave no code', async () => {
+    it('report that the gateway returned no code', async () => {
       authorization.refuses = true;
       await openTab('models');
       const popup = await connect();
       await popup.getByText('The gateway returned no code').waitFor();
     });
 
-    it('lists the models that rerank', async () => {
+    it('list the reranking models', async () => {
       await openTab('models');
       await site.page.getByText('acme/rerank-free').waitFor();
       expect(await site.page.getByText('acme/rerank-paid').count()).toBe(0);
     });
   });
 
-  describe('the vectors', () => {
+  describe('for vectors', () => {
     const generations = async () =>
       (await sql<{ status: string }>(site.db, 'SELECT status FROM embedding_generations')).map(
         ({ status }) => status,
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       }
     });
 
-    it('are built with a model after saying what it costs, used, replaced and deleted', async () => {
+    it('show the cost before vectors are built, and let them be used, replaced and deleted', async () => {
       const { complaints, page } = site;
       await openTab('search');
       await page.getByText('No vectors yet').waitFor();
@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       expect(complaints).toEqual([]);
     });
 
-    it('show how far they are, what failed, and go on where they are built', async () => {
+    it('show the progress of vectors and what failed, and continue to build them', async () => {
       const { db } = site;
       await sql(
         db,
@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       expect(await bar.getAttribute('aria-valuenow')).toBe('50');
       await page.getByText('the model was too slow').waitFor();
       expect(await button('Switch model').isDisabled()).toBe(true);
-      // Somebody else finishes five: the page sees it without being asked.
+      // Another process finishes five jobs, and the page shows it by itself.
       await sql(
         db,
         `UPDATE embedding_jobs SET status = 'completed' WHERE id IN

@@ -6,7 +6,7 @@ import { findViolations, hasChromium, usePage, withPage } from '../support/page.
 import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 
-// A real browser on the server of `npm start`, with a stand-in of the model gateway.
+// A real browser with the server of `npm start`, and a stand-in for the model gateway.
 
 const TOKEN = 'a-token-of-mcp-that-is-long-enough-00001';
 const PASSWORD = 'the password of grace';
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
     await site.open(`/app/settings?tab=${tab}`);
   };
 
-  it('is in the navigation, and keeps its tab in the address', async () => {
+  it('are in the navigation, and keep their tab in the address', async () => {
     const { complaints, logIn, open, page } = site;
     await logIn();
     await open('/app/');
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
     expect(complaints).toEqual([]);
   });
 
-  describe('the users', () => {
+  describe('for users', () => {
     beforeEach(async () => {
       await sql(site.db, 'DELETE FROM users');
     });
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
       await page.getByRole('tab', { name: 'Users' }).waitFor();
     }
 
-    it('are added, get another password, and are removed by the owner', async () => {
+    it('let the owner add users, change their passwords and remove them', async () => {
       const { complaints, page } = site;
       await openTab('users');
       await button('Add a user').click();
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
       expect(await sql(site.db, 'SELECT username FROM users')).toEqual([]);
     });
 
-    it('see only themselves, and change their own password with the old one', async () => {
+    it('show other users only themselves, and let them change their password with the old one', async () => {
       const { page } = site;
       for (const name of ['grace', 'linus']) {
         await addUser(site.db, name, await hashPassword(PASSWORD, QUICK_COST));
@@ -100,14 +100,14 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
       await page.getByRole('textbox', { name: 'Current password' }).fill(PASSWORD);
       await button('Change').click();
       await page.getByText('The password was changed').waitFor();
-      // Still logged in, with a cookie of the new password.
+      // Still logged in: the change has replaced the cookie.
       await page.reload();
       await page.getByText('You see only yourself').waitFor();
     });
   });
 
-  describe('connecting an agent', () => {
-    it('has a snippet for each client, with the address, without the token', async () => {
+  describe('for agents', () => {
+    it('offer a snippet for each client, with the address but without the token', async () => {
       const { complaints, context, page } = site;
       await context.grantPermissions(['clipboard-read', 'clipboard-write']);
       await openTab('agents');
@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
       expect(complaints).toEqual([]);
     });
 
-    it('has a curl command that works with the token', async () => {
+    it('offer a curl command that works with the token', async () => {
       const { page } = site;
       await openTab('agents');
       await page.getByRole('button', { name: 'curl', exact: true }).click();
@@ -152,7 +152,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
 
   const tabs = ['models', 'search', 'users', 'alerts', 'agents'];
   describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-    it.each(tabs)('%s has no violation that axe finds', async (tab) => {
+    it.each(tabs)('pass the axe checks on the tab %s', async (tab) => {
       const { complaints, page } = site;
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await openTab(tab);
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
       expect(complaints).toEqual([]);
     });
 
-    it('the dialogs and the returning window have none either', async () => {
+    it('pass the axe checks in a dialog and in the window of the gateway', async () => {
       const { open, page } = site;
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await openTab('users');
@@ -174,7 +174,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
     });
   });
 
-  it('fits the width of a phone', async () => {
+  it('fit the width of a phone', async () => {
     const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
     await openTab('models');
@@ -191,21 +191,24 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
   });
 });
 
-describe.skipIf(!hasChromium)('without secrets (skipped without /usr/bin/chromium)', () => {
-  it('the settings name the variables that are missing', async () => {
-    const environment = {
-      CREDENTIALS_ENCRYPTION_KEY: '',
-      GATEWAY_BASE_URL: 'http://127.0.0.1:9',
-    };
-    await withPage(environment, async ({ open, page }) => {
-      await open('/app/settings');
-      await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
-      expect(await page.getByRole('button', { name: 'Connect your key' }).count()).toBe(0);
-      // A gateway that cannot be reached is no error of the settings.
-      await page.getByText('Not available: the models of the gateway').waitFor();
-      expect(await page.getByText('Something went wrong').count()).toBe(0);
-      await open('/app/settings?tab=agents');
-      await page.getByText('MCP_AUTH_TOKEN not set').waitFor();
+describe.skipIf(!hasChromium)(
+  'the settings without secrets (skipped without /usr/bin/chromium)',
+  () => {
+    it('name the missing variables', async () => {
+      const environment = {
+        CREDENTIALS_ENCRYPTION_KEY: '',
+        GATEWAY_BASE_URL: 'http://127.0.0.1:9',
+      };
+      await withPage(environment, async ({ open, page }) => {
+        await open('/app/settings');
+        await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
+        expect(await page.getByRole('button', { name: 'Connect your key' }).count()).toBe(0);
+        // An unreachable gateway is not an error of the settings.
+        await page.getByText('Not available: the models of the gateway').waitFor();
+        expect(await page.getByText('Something went wrong').count()).toBe(0);
+        await open('/app/settings?tab=agents');
+        await page.getByText('MCP_AUTH_TOKEN not set').waitFor();
+      });
     });
-  });
-});
+  },
+);

@@ -3,14 +3,14 @@ import { expect, it } from 'vitest';
 import { isHardToParse } from '../../web/src/parts/markdown/hard-markdown.ts';
 import { splitMarkdown } from '../../web/src/parts/markdown/split-markdown.ts';
 
-// Long answers are parsed in parts, so that each piece that is streamed costs no more than the last part.
+// Long answers are parsed in parts, so that each streamed piece costs no more than parsing the last part.
 
 const line = fc.constantFrom('', '', 'Some words. '.repeat(30), '- item', '```', '  code', '| a |');
 const markdown = fc.array(line, { maxLength: 200 }).map((lines) => lines.join('\n'));
 
 const isCode = (text: string) => /^ {0,3}(?:`{3}|~{3})/m.test(text);
 
-it('loses nothing, and no part is longer than 8,000 characters', () => {
+it('splitMarkdown loses nothing, and no part is longer than 8,000 characters', () => {
   fc.assert(
     fc.property(fc.oneof(markdown, fc.string({ maxLength: 30_000 })), (text) => {
       fc.pre(!isCode(text));
@@ -21,7 +21,7 @@ it('loses nothing, and no part is longer than 8,000 characters', () => {
   );
 });
 
-it('leaves every part but the last as it is when the text grows by lines', () => {
+it('splitMarkdown keeps all parts but the last unchanged when the text grows by lines', () => {
   fc.assert(
     fc.property(markdown, markdown, (text, more) => {
       const before = splitMarkdown(`${text}\n`);
@@ -31,7 +31,7 @@ it('leaves every part but the last as it is when the text grows by lines', () =>
   );
 });
 
-it('cuts neither a list nor a block of code', () => {
+it('splitMarkdown cuts neither a list nor a block of code', () => {
   const words = 'Some words. '.repeat(200);
   const list = `- one\n\n- ${words}\n\n  more of two\n\n- three`;
   const code = `\`\`\`\nfirst\n\nsecond ${words}\n\nthird\n\`\`\``;
@@ -39,7 +39,7 @@ it('cuts neither a list nor a block of code', () => {
   expect(splitMarkdown(`${code}\n\nAfter it.`)).toEqual([`${code}\n\n`, 'After it.']);
 });
 
-it('closes and reopens a block of code that is too long for one part', () => {
+it('splitMarkdown closes and reopens a block of code that is too long for one part', () => {
   const lines = Array.from({ length: 1_000 }, (_, n) => `* line ${n} \`\`\``);
   const parts = splitMarkdown(`~~~~text\n${lines.join('\n')}\n~~~\n~~~~\n\nAfter it.`);
   expect(parts.length).toBeGreaterThan(2);
@@ -51,7 +51,7 @@ it('closes and reopens a block of code that is too long for one part', () => {
   expect(inside).toEqual(lines);
 });
 
-it('makes no more of a text whose mark of code is long', () => {
+it('splitMarkdown adds nothing to a text with a very long code mark', () => {
   const text = `${'`'.repeat(7_990)}\n${'a\n'.repeat(50_000)}`;
   expect(splitMarkdown(text).join('')).toBe(text);
 });
@@ -61,14 +61,14 @@ it.each([
   ['quotes within a footnote', `[^a]: ${'>'.repeat(7_900)}x\n\ntext[^a]`],
   ['lists within a footnote', `[^a]: ${'- '.repeat(3_900)}x\n\n[^a]`],
   ['images within images', `${'!['.repeat(1_300)}x${'](y)'.repeat(1_300)}`],
-  ['a footnote that is named often', `${'[^a]'.repeat(1_900)}\n\n[^a]: x`],
-])('leaves %s to be shown as they are', (_what, text) => {
+  ['a footnote with many references', `${'[^a]'.repeat(1_900)}\n\n[^a]: x`],
+])('isHardToParse finds %s', (_what, text) => {
   const large = splitMarkdown(text).filter(({ length }) => length > 1_000);
   expect(large.length).toBeGreaterThan(0);
   expect(large.every(isHardToParse)).toBe(true);
 });
 
-it('parses an ordinary answer', () => {
+it('isHardToParse lets an ordinary answer be parsed', () => {
   const answer = '# Why\n\n- [run 1](/app/runs/1) failed\n- > twice\n\n| a | b |\n| - | - |\n';
   expect(isHardToParse(answer.repeat(20))).toBe(false);
 });

@@ -3,7 +3,7 @@ import { hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 describe.skipIf(!hasChromium)(
-  'a run that somebody stopped, on the page (skipped without /usr/bin/chromium)',
+  'a stopped run on the page (skipped without /usr/bin/chromium)',
   () => {
     const site = usePage();
     let stopped: number;
@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)(
       stopped = await insertRun(db, row);
     });
 
-    it('is said to be stopped in the overview, which is neither green nor red', async () => {
+    it('is reported on the overview, which is neither green nor red', async () => {
       await site.open('/app/');
       const state = site.page.getByRole('status', { name: 'State of the backups' });
       await state
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)(
       expect(await state.getAttribute('style')).toContain('blue');
     });
 
-    it('is said to be stopped in the list and on its own page, without a diagnosis', async () => {
+    it('is called stopped in the list and on its own page, not failed', async () => {
       await site.open('/app/runs');
       await site.page.getByRole('row').getByText('Stopped', { exact: true }).waitFor();
       await site.open(`/app/runs/${stopped}`);

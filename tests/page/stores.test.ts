@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
 
   const section = () => site.page.getByRole('region', { name: 'Off-site' });
 
-  it('say what each has, those that fail first, with the reason and since when', async () => {
+  it('show what each has, failing ones first, with the reason and since when', async () => {
     await site.open('/app/repositories/acme/stored');
     await section().getByText('file:///mnt/nas').waitFor();
     const stores = await section().locator('bdi').allTextContents();
@@ -52,13 +52,13 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
     expect(shown).toContain('file:///mnt/plainstored just now');
   });
 
-  it('say what to do for a repository that is stored nowhere else', async () => {
+  it('are explained for a repository that is not stored anywhere else', async () => {
     await site.open('/app/repositories/acme/alone');
     await section().getByText('BACKUP_STORES').waitFor();
     expect(await section().getByRole('alert').count()).toBe(0);
   });
 
-  it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+  it.each(['light', 'dark'] as const)('pass the axe checks in the %s theme', async (theme) => {
     const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     for (const name of ['stored', 'alone']) {
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
       expect(await findViolations(page)).toEqual([]);
     }
     expect(await page.title()).not.toBe('1');
-    // The missing archive is answered with 404, which the browser notes.
+    // The missing archive gets a 404, which the browser reports.
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
   });
 

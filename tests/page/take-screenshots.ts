@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 import { runCommand } from '../../scripts/command.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 
-// Takes the pictures of the documents from the demo: `npm run screenshots`. Needs Chromium.
+// Takes the screenshots for the documents from the demo: `npm run screenshots`. Needs Chromium.
 
 const FOLDER = resolve(import.meta.dirname, '../../docs/images');
 const DEMO = resolve(import.meta.dirname, '../../scripts/demo.ts');
@@ -43,7 +43,7 @@ await runCommand(async () => {
     for (const { name, path } of pictures) {
       await page.goto(new URL(path, link).href);
       await page.getByRole('heading', { level: 1 }).waitFor();
-      // The log stream never ends, so that the network is never idle there.
+      // The log stream never ends, so the network never becomes idle there.
       await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined);
       await page.screenshot({ path: join(FOLDER, `${name}.png`) });
       process.stdout.write(`docs/images/${name}.png\n`);

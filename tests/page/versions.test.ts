@@ -3,14 +3,14 @@ import { markPruned, recordVersion } from '../../lib/records/recording/versions.
 import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
-// What a person sees of versions, and of a run under way, as the worker records them.
+// What the page shows of versions and of a running run, as the worker records them.
 
 const REPOSITORY = "acme/it's-an-app";
 const ADDRESS = "/app/repositories/acme/it's-an-app";
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const SECOND_PAGE = 40;
 
-/** The refs of the newest version: more than one answer has. */
+/** The refs of the newest version: more than fit one response. */
 const branches = Array.from(
   { length: 120 },
   (_, n) => `refs/heads/topic-${String(n).padStart(3, '0')}`,
@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     site.page.getByRole('button', { name: new RegExp(`^Version ${number}\\b`) });
   const row = (name: string) => site.page.getByRole('row', { name });
 
-  it('are listed newest first, with when, what was new, and a warning', async () => {
+  it('are listed newest first, with their new bytes and warnings', async () => {
     const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE).waitFor();
@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     await version(SECOND_PAGE).waitFor({ state: 'detached' });
   });
 
-  it('give the exact command that restores one', async () => {
+  it('show the exact command that restores one', async () => {
     const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE - 1).click();
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     );
   });
 
-  it('show their refs: of one kind, with a text in the name, and in pages', async () => {
+  it('show their refs a page at a time, filtered by kind and by name', async () => {
     const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE).click();
@@ -110,7 +110,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     await page.getByText('No ref of this version matches').waitFor();
   });
 
-  it('show what an earlier one had, by keyboard', async () => {
+  it('show the refs of an earlier one by keyboard', async () => {
     const { open, page } = site;
     await open(ADDRESS);
     await page.getByRole('button', { name: '4', exact: true }).click();
@@ -123,7 +123,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     expect(await row('refs/heads/main').textContent()).toContain('0000000000');
   });
 
-  it('leave out what retention pruned, unless asked for', async () => {
+  it('are hidden once they are pruned, unless asked for', async () => {
     const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE).waitFor();
@@ -134,13 +134,13 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     expect(await page.locator('pre', { hasText: 'restore' }).count()).toBe(0);
   });
 
-  it('say what to expect of a repository that has none', async () => {
+  it('are explained for a repository that has none', async () => {
     const { open, page } = site;
     await open('/app/repositories/acme/plain');
     await page.getByText('No versions yet').waitFor();
   });
 
-  it('stand beside results that say what the archive lacks, and how often it was tried', async () => {
+  it('are accompanied by what the archive lacks, and by how many tries it took', async () => {
     const { open, page } = site;
     await open(ADDRESS);
     await page.getByText('Incomplete: LFS: 12 pointers').waitFor();
@@ -149,7 +149,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     await page.getByText('Incomplete: LFS: 12 pointers').waitFor();
   });
 
-  it('are made by a run whose progress is shown on its page and on the overview', async () => {
+  it('are created by a run whose progress is shown on its page and on the overview', async () => {
     const { open, page } = site;
     const at = new Date().toISOString();
     const active = [
@@ -178,7 +178,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     }
   });
 
-  it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+  it.each(['light', 'dark'] as const)('pass the axe checks in the %s theme', async (theme) => {
     const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await open(ADDRESS);
@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     await row('refs/heads/main').waitFor();
     expect(await findViolations(page)).toEqual([]);
     expect(await page.title()).not.toBe('1');
-    // The missing archive is answered with 404, which the browser notes.
+    // The missing archive gets a 404, which the browser reports.
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
   });
 

@@ -9,14 +9,14 @@ import { hasChromium, type PageWorld, startPageWorld, type Window } from '../sup
 import { sql } from '../support/records.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 
-// What can happen to backups, one thing after the other: each is noticed, explained, told once, shown alike by the API,
-// the page, the metrics and a badge, and resolved.
+// What can go wrong with backups, one problem after the other. Each is noticed, explained, reported once, shown alike
+// by the API, the page, the metrics and a badge, and resolved.
 
-/** So many that one of them which is missing is no anomaly of all. */
+/** So many that a single missing one is not an anomaly of the whole fleet. */
 const others = ['docs', 'infra', 'old', 'tools', 'web'];
 const good = Object.fromEntries(['api', ...others].map((name) => [`team/${name}`, 'good']));
 
-// No step can be tried again, because the next ones build on it: on a busy machine one may take minutes.
+// No step can be retried, because the next ones build on it. On a busy machine, one may take minutes.
 const options = { timeout: 300_000, retry: 0 };
 
 describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)', options, () => {
@@ -64,8 +64,8 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     expect({ path, status: answer.status }).toEqual({ path, status: 200 });
     return (await answer.json()) as Body;
   };
-  /** A run that is good. */
-  async function runs() {
+  /** Runs the worker, and expects success. */
+  async function runWell() {
     const { code, stderr } = await work('run');
     if (code !== 0) throw new Error(stderr);
   }
@@ -73,18 +73,18 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     title: string;
     message: string;
   }
-  /** The messages since the last call. */
+  /** The alerts that were sent since the last call. */
   const messages = () => ntfy.received.splice(0).map(({ body }) => JSON.parse(body) as Message);
-  const told = () => messages().map(({ title }) => title);
-  /** The one message since the last call, which must name what it is about, and what to do. */
-  function toldWhy(title: string, reason: RegExp) {
+  const titles = () => messages().map(({ title }) => title);
+  /** Expects a single alert since the last call, with its reason and with advice. */
+  function expectAlert(title: string, reason: RegExp) {
     const [message, ...more] = messages();
     expect({ title: message?.title, more }).toEqual({ title, more: [] });
     expect(message?.message).toMatch(reason);
     expect(message?.message).toContain('What to do: ');
   }
 
-  /** The rules with an open incident and the repositories that are not good, as each view shows them. */
+  /** The rules with open incidents and the states of all repositories. Checks that every view shows the same. */
   async function look() {
     type Incidents = { data: { rule: string; title: string; summary: string }[] };
     type Repositories = { data: { full_name: string; state: string }[] };
@@ -137,11 +137,11 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
       )
       .toEqual(message);
 
-  it('begins with two good runs, whose restores are proven', async () => {
-    await runs();
+  it('begins with two good runs and proven restores', async () => {
+    await runWell();
     await api.commit({ 'b.txt': 'second' });
     await api.git('push', '--quiet', 'origin', 'main');
-    await runs();
+    await runWell();
     expect(await work('drill', '--all')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('6 proven'),
@@ -155,40 +155,40 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     ({ json: badge } = (await created.json()) as { json: string });
     expect(await look()).toEqual({ rules: [], states: good });
     await badgeSays('good, proven today');
-    expect(told()).toEqual([]);
+    expect(titles()).toEqual([]);
   });
 
-  it('tells of a force push until somebody confirms it', async () => {
+  it('reports a force push until someone confirms it', async () => {
     await api.git('commit', '--quiet', '--amend', '--message', 'rewritten');
     await api.git('push', '--quiet', '--force', 'origin', 'main');
     await work('run');
     expect(await look()).toEqual({ rules: ['anomaly'], states: good });
     const title = 'Something changed at the source that you should look at';
-    toldWhy(title, /team\/api: branches were rewritten/);
+    expectAlert(title, /team\/api: branches were rewritten/);
     await badgeSays('good, proven today, 1 incident');
     await work('run');
-    expect(told()).toEqual([]);
+    expect(titles()).toEqual([]);
     await work('anomalies', 'confirm', 'team/api');
     await work('run');
     expect(await look()).toEqual({ rules: [], states: good });
-    expect(told()).toEqual([`Resolved: ${title}`]);
+    expect(titles()).toEqual([`Resolved: ${title}`]);
   });
 
-  it('tells of a token that was revoked, until there is another', async () => {
+  it('reports a revoked token until there is a new one', async () => {
     bench.host.state.tokens.clear();
     expect((await work('run')).code).toBe(4);
     expect(await look()).toEqual({ rules: ['login_expired'], states: good });
-    toldWhy('The git host refuses the login', /login|token/);
+    expectAlert('The git host refuses the login', /login|token/);
     await badgeSays('good, proven today, 1 incident');
     await work('run');
-    expect(told()).toEqual([]);
+    expect(titles()).toEqual([]);
     await bench.logIn();
-    await runs();
+    await runWell();
     expect(await look()).toEqual({ rules: [], states: good });
-    expect(told()).toEqual(['Resolved: The git host refuses the login']);
+    expect(titles()).toEqual(['Resolved: The git host refuses the login']);
   });
 
-  it('tells of a repository that was deleted, until it is back', async () => {
+  it('reports a deleted repository until it is back', async () => {
     const { repositories } = bench.host.state;
     const deleted = repositories.get('team/old');
     if (deleted === undefined) throw new Error('the host has no such repository');
@@ -199,16 +199,19 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
       states: { ...good, 'team/old': 'lost' },
     });
     await badgeSays(expect.stringMatching(/^source lost, .+, 1 incident$/));
-    toldWhy('Repositories are not backed up', /team\/old: access lost: the git host answers 404/);
+    expectAlert(
+      'Repositories are not backed up',
+      /team\/old: access lost: the git host answers 404/,
+    );
     await work('run');
-    expect(told()).toEqual([]);
+    expect(titles()).toEqual([]);
     repositories.set('team/old', deleted);
     await work('run');
     expect(await look()).toEqual({ rules: [], states: good });
-    expect(told()).toEqual(['Resolved: Repositories are not backed up']);
+    expect(titles()).toEqual(['Resolved: Repositories are not backed up']);
   });
 
-  it('tells of an archive that is damaged at its destination, until it is whole again', async () => {
+  it('reports an archive that is damaged in its store until it is whole again', async () => {
     const names = await readdir(store, { recursive: true });
     const [object] = names.filter(
       (name) => /team__web\/objects\/[^/]+\/?[^/]*$/.test(name) && /[0-9a-f]{64}$/.test(name),
@@ -216,22 +219,22 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     const path = join(store, object ?? '');
     const whole = await readFile(path);
     await flipByte(path);
-    // No run comes before it is whole again: it may read the same object, and report the destination too.
+    // No run until it is whole again: a run may read the same object, and report the destination too.
     expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
     expect(await look()).toEqual({ rules: ['drill_failed'], states: good });
     await badgeSays('good, restore failed, 1 incident');
-    toldWhy('A backup could not be restored', /team\/web: /);
+    expectAlert('A backup could not be restored', /team\/web: /);
     expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
-    expect(told()).toEqual([]);
+    expect(titles()).toEqual([]);
     await writeFile(path, whole);
     expect(await work('drill', '--repo', 'team/web')).toMatchObject({ code: 0 });
     await work('run');
     expect(await look()).toEqual({ rules: [], states: good });
     await badgeSays('good, proven today');
-    expect(told()).toEqual(['Resolved: A backup could not be restored']);
+    expect(titles()).toEqual(['Resolved: A backup could not be restored']);
   });
 
-  it('tells of a worker that has stopped, although it cannot do so itself', async () => {
+  it('reports a worker that has stopped, although the worker itself cannot', async () => {
     const { db } = world.database;
     await sql(
       db,
@@ -242,13 +245,13 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
       fetch(`${world.server.url}/api/cron/sweep-stale-runs`, { headers: withSecret });
     expect((await sweep()).status).toBe(200);
     expect(await look()).toEqual({ rules: ['run_missed'], states: good });
-    toldWhy('A backup run did not start', /^Runs start every /);
-    // Three hours are no more than FRESHNESS_HOURS: what is backed up is still good.
+    expectAlert('A backup run did not start', /^Runs start every /);
+    // Three hours are less than FRESHNESS_HOURS, so the backups are still good.
     await badgeSays('good, proven today, 1 incident');
     await sweep();
-    expect(told()).toEqual([]);
+    expect(titles()).toEqual([]);
     await work('run');
     expect(await look()).toEqual({ rules: [], states: good });
-    expect(told()).toEqual(['Resolved: A backup run did not start']);
+    expect(titles()).toEqual(['Resolved: A backup run did not start']);
   });
 });
