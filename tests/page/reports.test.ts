@@ -243,7 +243,7 @@ describe.skipIf(!hasChromium)(
       await withPage({ SMTP_FROM: 'backups@example.com' }, async ({ open, page }) => {
         await open('/app/reports');
         await page.getByRole('button', { name: 'Create a report' }).click();
-        await page.getByRole('button', { name: 'Create' }).click();
+        await page.getByRole('button', { name: 'Create', exact: true }).click();
         await page.getByRole('button', { name: 'Send…' }).click();
         const dialog = page.getByRole('dialog');
         await dialog.getByText('RESEND_API_KEY and SMTP_TO not set').waitFor();
