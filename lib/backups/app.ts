@@ -25,9 +25,9 @@ import { READY_WITHIN_MS } from './health.ts';
 const WARN_INTERVAL_MS = 60_000;
 
 export interface BackupsAppOptions extends SurfaceOptions {
-  /** The archives on this machine. Default: null, there are none. */
+  /** The archives on this machine. Default: null, for none. */
   archives?: ServedArchives | null;
-  /** Keeps what was told of an outage of the database. Default: null, Redis does, if there is one. */
+  /** Records which channels were notified of a database outage. Default: null, which means Redis if configured. */
   outageMemory?: OutageMemory | null;
 }
 
@@ -43,7 +43,7 @@ export function createBackupsApp(
   }
   const app = createSurface(deps, {
     ...options,
-    // Images in pages of others.
+    // Badges are embedded in pages of other sites.
     isForOtherSites: (path) => path.startsWith(BADGES_PATH),
   });
   const requireSecret = requireInternalSecret(deps);

@@ -10,7 +10,7 @@ import { pagination, timestamp } from './shapes.ts';
 
 const gap = z.enum(coverageGaps).meta({
   description:
-    'excluded: by a pattern. disabled: by the git host. invalid_name: it reaches neither a file nor git. destination: archives are pushed there. suspended: an account on which the app may read nothing. not_installed: an account to back up that the app is not installed on. lost: it was seen before, and is not now. empty: it has no branch or tag. no_permission: the git host refused the login. failing, never, stale: as in the list of repositories. pending: no run has tried it yet.',
+    'excluded: by a pattern. disabled: by the git host. invalid_name: its name is never used for a file or in a git command. destination: archives are pushed there. suspended: an account on which the app may read nothing. not_installed: an account to back up on which the app is not installed. lost: it was seen before, but no longer is. empty: it has no branch or tag. no_permission: the git host refused the login. failing, never, stale: as in the list of repositories. pending: no run has tried it yet.',
 });
 
 const coverage = z
@@ -18,10 +18,10 @@ const coverage = z
     run_id: z
       .int()
       .nullable()
-      .meta({ description: 'The last run that discovered; null if none did.' }),
+      .meta({ description: 'The last run that discovered repositories; null if none did.' }),
     seen_at: timestamp.nullable(),
     seen: z.int().meta({ description: 'How many repositories the login could see.' }),
-    backed_up: z.int().meta({ description: 'Of these, those with a good state.' }),
+    backed_up: z.int().meta({ description: 'How many of these are in the state good.' }),
     gaps: z
       .record(z.string(), z.int())
       .meta({ description: 'How many of the others have each gap.' }),
@@ -37,7 +37,7 @@ const coverage = z
   })
   .meta({
     id: 'Coverage',
-    description: 'What the login could see, and what of it is not backed up.',
+    description: 'What the login could see, and which repositories are not backed up.',
   });
 
 /** GET /api/coverage. */
@@ -50,7 +50,7 @@ export const coverageEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/coverage',
       summary: 'Compare what the login could see with what is backed up',
       description:
-        'By the last run that discovered repositories. data has those that are not backed up, by gap and name.',
+        'Based on the last run that discovered repositories. data lists those that are not backed up, by gap and name.',
       query: pageInput,
       responses: { 200: { description: 'The coverage.', schema: coverage } },
     },

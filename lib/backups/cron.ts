@@ -31,7 +31,7 @@ export const cronEndpoints: readonly Endpoint<BackupsDeps>[] = (['get', 'post'] 
         access: 'cron',
         summary: 'Mark runs whose worker stopped as failed, and raise alerts',
         description:
-          'While the database is not in use, only in the first 10 minutes of an hour, so that it can sleep.',
+          'While the database is idle, only in the first 10 minutes of each hour, so that it can sleep.',
         responses: { 200: { description: 'The outcome.', schema: outcome } },
       },
       async (_input, deps: BackupsDeps, c) => {
@@ -43,7 +43,7 @@ export const cronEndpoints: readonly Endpoint<BackupsDeps>[] = (['get', 'post'] 
 );
 
 /**
- * Requires CRON_SECRET as bearer token or the internal secret, even if API_REQUIRE_AUTH is false. If neither
+ * Requires CRON_SECRET as a bearer token, or the internal secret, even if API_REQUIRE_AUTH is false. If neither
  * is configured, all requests get 503.
  */
 export function requireCronSecret(config: BackupsConfig): MiddlewareHandler<HttpEnv> {

@@ -16,7 +16,7 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/repos/:owner/:name/drills',
       summary: 'List the restore drills of one repository, newest first',
       description:
-        'Rows of the ledger. Empty if there was none, also for an unknown repository. The name matches in any letter case.',
+        'Rows of the ledger. Empty if there were no drills, or if the repository is unknown. The name matches in any letter case.',
       params: repositoryInput,
       query: pageInput,
       responses: { 200: { description: 'A page of drills.', schema: listOf(restoreDrill) } },
@@ -30,11 +30,11 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/evidence',
       summary: 'Download the evidence of a period for an auditor',
       description:
-        'Every drill and what it proves, each repository with its last proof, and the state of the ledger with its last hash.',
+        'Lists every drill and what it proves, each repository with its last proof, and the state of the ledger with its last hash.',
       query: evidenceInput,
       responses: {
         200: {
-          description: 'A document in the format.',
+          description: 'The document in the requested format.',
           contentType: ['text/html', 'text/markdown'],
         },
       },
@@ -46,7 +46,7 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
           details: [{ path: 'to', message }],
         });
       }
-      // Few ask for it, so it does not weigh on the start of the others.
+      // Rarely requested, so it is loaded lazily to keep the start of the server fast.
       const { evidenceFormats } = await import('../drills/evidence-format.ts');
       const { writeEvidence } = await import('../drills/evidence-report.ts');
       const format = evidenceFormats[name];
@@ -59,7 +59,7 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
         'X-Content-Type-Options': 'nosniff',
       };
       const pieces = writeEvidence(db, { from, to }, { format, now });
-      // The first piece is made before the answer begins, so that a database that is away is an error.
+      // Read before the response begins, so that an unreachable database is answered with an error.
       const first = await pieces.next();
       if (c.req.method === 'HEAD') {
         await pieces.return(undefined);
@@ -70,7 +70,7 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ),
 ];
 
-/** A stream of texts, which are made when they are read. */
+/** Streams text pieces, each produced when it is read. */
 function streamOf(first: string, rest: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({

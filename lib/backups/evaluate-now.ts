@@ -3,8 +3,8 @@ import type { RuleName } from '../alerts/rules/rule.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
 /**
- * Evaluates rules at once, so that the incidents agree with what a person has just decided. If that fails it is logged:
- * the sweep does it too, and tells the channels.
+ * Evaluates rules at once, so that incidents reflect a decision that a person has just made. A failure is only logged:
+ * the next sweep evaluates the rules again. Channels are notified by the sweep.
  */
 export async function evaluateNow(
   { db, clock, log, config }: BackupsDeps,
@@ -13,6 +13,6 @@ export async function evaluateNow(
   try {
     await evaluateRules({ db, clock, log, config }, rules);
   } catch (error) {
-    log.error('the incidents are left to the next sweep', { error });
+    log.error('the incidents could not be updated: the next sweep will retry', { error });
   }
 }

@@ -35,13 +35,13 @@ const newFix = z
       .trim()
       .min(1)
       .max(10_000)
-      .meta({ description: 'The cause, and what was done about it.' }),
+      .meta({ description: 'The cause, and how it was fixed.' }),
     commit_hash: z.string().trim().max(100).nullish().meta({
       description: 'The commit that contains the change.',
     }),
     author: z.string().trim().min(1).max(100).nullish().meta({
       description:
-        'Who fixed it, with the internal secret; default: api. A user is always named as the author.',
+        'Who fixed it. Only used with the internal secret, default api; a fix by a user always has their name.',
     }),
     affected_run_id: z.int().min(1).nullish().meta({ description: 'The run that failed.' }),
   })
@@ -69,7 +69,7 @@ export const fixesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'post',
       access: 'identified',
       summary: 'Record how a failure was fixed',
-      description: 'The diagnosis of a failure and the search find it later.',
+      description: 'Failure diagnosis and search will find it.',
       body: { encoding: 'json', schema: newFix },
       responses: {
         201: { description: 'The recorded fix.', schema: recordedFix },
@@ -80,7 +80,7 @@ export const fixesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       const recorded = await recordFix(db, {
         title: body.title,
         description: body.description,
-        // Only programs speak for others.
+        // Only a program, which has the internal secret, may name another author.
         author: c.get('user') ?? body.author ?? callerName(c),
         commitHash: body.commit_hash ?? '',
         affectedRunId: body.affected_run_id ?? null,

@@ -4,7 +4,7 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { version } from '../version.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
-/** Time limit of /ready, including connecting. */
+/** Time limit of /ready, including the connection attempt. */
 export const READY_WITHIN_MS = 3_000;
 
 const common = { method: 'get', tag: 'Health', access: 'public' } as const;

@@ -22,7 +22,7 @@ const concerned = z
 const delivery = z
   .object({
     kind: z.enum(['opened', 'reminder', 'resolved']),
-    channel: z.string().meta({ description: 'The name of the channel; never its address.' }),
+    channel: z.string().meta({ description: 'The name of the channel, without its address.' }),
     created_at: timestamp,
     attempts: z.int(),
     state: z.enum(['delivered', 'waiting', 'given_up']),
@@ -36,14 +36,16 @@ const incident = z
     id: z.int(),
     rule: z.string().meta({ description: `One of ${ruleNames.join(', ')}.` }),
     subject: z.string().meta({
-      description: 'What it is about, such as a store; empty if the rule has only one subject.',
+      description:
+        'The subject of the incident, such as a store; empty if the rule has only one subject.',
     }),
     title: z.string(),
     severity: z.enum(['warning', 'critical']),
     state: z.enum(incidentStates),
     summary: z.string(),
     advice: z.string().nullable().meta({
-      description: 'What to do, with commands in backquotes; null for a rule of another release.',
+      description:
+        'What to do, with commands in backquotes; null if this release does not know the rule.',
     }),
     details: z.record(z.string(), z.unknown()),
     opened_at: timestamp,
@@ -54,10 +56,10 @@ const incident = z
     resolved_at: timestamp.nullable(),
     repository_count: z.int(),
     repositories: z.array(concerned).meta({
-      description: `Those that it concerns, or of a resolved one, that it concerned at its end: the first ${MAX_LISTED} by name.`,
+      description: `The repositories concerned, or concerned at the end if it is resolved: the first ${MAX_LISTED} by name.`,
     }),
     deliveries: z.array(delivery).meta({
-      description: `The messages about it, one for each channel: the newest ${MAX_LISTED}.`,
+      description: `The messages about it, one per channel: the newest ${MAX_LISTED}.`,
     }),
   })
   .meta({ id: 'Incident', description: 'A problem that somebody should know about.' });
@@ -82,7 +84,7 @@ export const incidentsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/incidents',
       summary: 'List incidents, newest first',
       description:
-        'Each with the repositories that it concerns, and with its messages and their errors.',
+        'Each incident comes with the repositories concerned, and with its messages and their errors.',
       query: incidentsInput,
       responses: { 200: { description: 'A page of incidents.', schema: listOf(incident) } },
     },
@@ -97,12 +99,15 @@ export const incidentsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/incidents/:id/acknowledge',
       summary: 'Acknowledge an incident',
       description:
-        'There are no more reminders, unless a repository joins it. Recorded with the name of the caller; the first one counts.',
+        'Stops its reminders until another repository is affected. The first caller is recorded by name.',
       params: incidentIdInput,
       responses: {
         200: { description: 'Who acknowledged it, and when.', schema: acknowledged },
-        404: { description: 'There is no such incident.', schema: plainError },
-        409: { description: 'It was resolved before anybody acknowledged it.', schema: plainError },
+        404: { description: 'No such incident.', schema: plainError },
+        409: {
+          description: 'The incident was resolved before anyone acknowledged it.',
+          schema: plainError,
+        },
       },
     },
     async ({ params }, { db, clock }: BackupsDeps, c) => {

@@ -6,8 +6,8 @@ import { repositoryStates } from '../records/repositories/repository-states.ts';
 import { momentParameter } from '../text/moment.ts';
 
 /**
- * An integer in decimal digits. Anything else, including a repeated parameter, is rejected with 400. Values
- * beyond the safe integers are clamped.
+ * An integer in decimal digits. Anything else, including a repeated parameter, is rejected with 400. Values outside
+ * the range of safe integers are clamped.
  */
 const integerText = z
   .string('must be given once')
@@ -41,7 +41,7 @@ function describeInteger(description: string, rest: Omit<IntegerParameter, 'desc
   };
 }
 
-/** An integer parameter that is never rejected for its size: `clamp` limits it. */
+/** An integer parameter that `clamp` limits instead of rejecting it for its size. */
 function integerWithDefault(clamp: (value: number) => number, about: Required<IntegerParameter>) {
   const { description, ...rest } = about;
   return integerText
@@ -99,28 +99,26 @@ export const runIdInput = z.object({
 export const reposInput = pageInput.extend({
   text: storableText(200)
     .optional()
-    .meta({ description: 'Only repositories with this in their name, in any letter case.' }),
+    .meta({ description: 'Only repositories whose name contains this text, in any letter case.' }),
   state: z
     .enum(repositoryStates, `must be one of ${repositoryStates.join(', ')}`)
     .optional()
     .meta({ description: 'Only repositories in this state.' }),
-  forgotten: flag(
-    'true: only those that somebody has forgotten. false, the default: only the others, which are tracked.',
-  ),
+  forgotten: flag('true: only forgotten repositories. false, the default: only tracked ones.'),
   order: z
     .enum(repositoryOrders, `must be one of ${repositoryOrders.join(', ')}`)
     .default('size')
     .meta({
       description:
-        'size: largest archive first. name: by name. newest: newest result first. worst: never, lost, failing, stale, good, and within a state the longest not good first.',
+        'size: largest archive first. name: by name. newest: newest result first. worst: never, lost, failing, stale, good, and within a state the longest without a good backup first.',
     }),
 });
 
-/** The name of a repository in a path. One that no repository has gives 404. */
+/** The name of a repository in a path. An unknown name gives 404. */
 export const repositoryInput = z.object({
   owner: storableText(500).meta({ description: 'The name up to its first slash.' }),
   name: storableText(500).meta({
-    description: 'The rest of the name. A slash in it is written %2F.',
+    description: 'The rest of the name, with each slash written as %2F.',
   }),
 });
 
@@ -131,19 +129,19 @@ export const evidenceInput = z.object({
   format: z
     .enum(['markdown', 'html'], 'must be markdown or html')
     .default('markdown')
-    .meta({ description: 'How it is written.' }),
+    .meta({ description: 'The format of the document.' }),
 });
 
 /** Page and filter of GET /api/anomalies. */
 export const anomaliesInput = pageInput.extend({
-  open: flag('true: only those that nobody has confirmed. false: only the others.'),
+  open: flag('true: only unconfirmed anomalies. false: only confirmed ones.'),
 });
 
 /** Page and filter of GET /api/badges. */
 export const badgesInput = pageInput.extend({
   repository: storableText(500)
     .optional()
-    .meta({ description: 'Only those of this repository, by its name in any letter case.' }),
+    .meta({ description: 'Only badges of this repository, by name in any letter case.' }),
 });
 
 /** Page and filters of GET /api/repos/:owner/:name/versions. */
@@ -166,14 +164,15 @@ export const incidentsInput = pageInput.extend({
     .optional()
     .meta({
       description:
-        'open: only those that are not resolved. acknowledged: of these only the ones that somebody acknowledged. resolved: only the others.',
+        'open: only unresolved incidents. acknowledged: only unresolved incidents that someone acknowledged. resolved: only resolved ones.',
     }),
   rule: z
     .enum(ruleNames, `must be one of ${ruleNames.join(', ')}`)
     .optional()
-    .meta({ description: 'Only those of this rule.' }),
+    .meta({ description: 'Only incidents of this rule.' }),
   repository: storableText(1_000).optional().meta({
-    description: 'Only those that concern this repository, by its whole name in any letter case.',
+    description:
+      'Only incidents that concern this repository, by its full name in any letter case.',
   }),
 });
 
@@ -186,10 +185,10 @@ export const versionInput = repositoryInput.extend({
 export const refsInput = z.object({
   text: storableText(200)
     .optional()
-    .meta({ description: 'Only refs with this in their name, in any letter case.' }),
+    .meta({ description: 'Only refs whose name contains this text, in any letter case.' }),
   prefix: storableText(200)
     .optional()
-    .meta({ description: 'Only refs whose name begins with this, such as refs/tags/.' }),
+    .meta({ description: 'Only refs whose name starts with this text, such as refs/tags/.' }),
   after: storableText(4_096)
     .optional()
     .meta({ description: 'Only names after this one: the `next` of the previous answer.' }),
@@ -203,9 +202,9 @@ export const runsInput = pageInput.extend({
   status: z
     .enum(runStatuses, `must be one of ${runStatuses.join(', ')}`)
     .optional()
-    .meta({ description: 'Only runs of this status.' }),
+    .meta({ description: 'Only runs with this status.' }),
   has_failures: flag(
-    'true: only runs that failed or have failed repositories; false: only the others.',
+    'true: only runs that failed or have failed repositories. false: only the other runs.',
   ),
   from: momentParameter('Only runs that started at this time or later.').optional(),
   to: momentParameter('Only runs that started before this time.').optional(),
@@ -229,12 +228,12 @@ export const logsInput = pageInput.extend({
   run_id: integerText.optional().meta(describeInteger('Only logs of this backup run.')),
   repository: storableText(255)
     .optional()
-    .meta({ description: 'Only logs of this repository, by its whole name in any letter case.' }),
+    .meta({ description: 'Only logs of this repository, by its full name in any letter case.' }),
   from: momentParameter('Only logs from this time on.').optional(),
   to: momentParameter('Only logs before this time.').optional(),
   text: storableText(200).optional().meta({
     description:
-      'Only logs with all of these words in the message or the name of the repository. Also takes "a phrase", -excluded and or. Blank means any.',
+      'Only logs with all these words in the message or repository name. Also accepts "a phrase", -excluded and or. Blank matches all logs.',
   }),
   before_id: integerText
     .optional()

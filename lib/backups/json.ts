@@ -1,12 +1,12 @@
 import type { Context } from 'hono';
 import { type Page, type PageRequest, paginationOf } from '../records/page.ts';
 
-/** Responds with a JSON text as it is. */
+/** Responds with text that is already JSON. */
 export function sendJson(c: Context, text: string): Response {
   return c.body(text, 200, { 'Content-Type': 'application/json' });
 }
 
-/** Responds with a page of a list: `{data, pagination}`, and `truncated` if more may match. */
+/** Responds with one page of a list: `{data, pagination}`, and `truncated` if more items may match. */
 export function sendPage(
   c: Context,
   { items, totalItems }: Page,

@@ -19,7 +19,7 @@ export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       tag: 'Logs',
       access: 'reader',
       summary: 'List execution logs, newest first',
-      description: `Without filters total_items is exact below 10,000, otherwise an estimate of the database. With level and run_id alone it is exact. With any other filter the list has at most the newest ${MAX_LOGS_COUNTED} logs that match, with text ${MAX_LOGS_FOUND}: before_id reads further back. A search for text is limited in time. truncated says that it was cut short: it then found only some of the older logs, so give more filters.`,
+      description: `Without filters total_items is exact below 10,000, otherwise an estimate by the database. With only level and run_id it is exact. With any other filter the list has at most the newest ${MAX_LOGS_COUNTED} matching logs, with text ${MAX_LOGS_FOUND}; use before_id to read further back. A text search is limited in time. truncated means that it was cut short and missed some older logs: add filters.`,
       query: logsInput,
       responses: {
         200: {
@@ -28,7 +28,7 @@ export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
             truncated: z
               .literal(true)
               .optional()
-              .meta({ description: 'There may be more logs with the text.' }),
+              .meta({ description: 'More logs may match the text.' }),
           }),
         },
         404: { description: 'No log has the id before_id.', schema: plainError },

@@ -11,11 +11,11 @@ import {
   trackedRepository,
 } from './shapes.ts';
 
-// What sums up all runs and repositories: the overview, the dashboard's figures, and the metrics of runs.
+// Summaries of all runs and repositories: the overview, the dashboard's figures, and the metrics of runs.
 
 const repositories = z.int().min(0).meta({ description: 'Repositories.' });
 
-/** The tracked repositories, in total and in each state. */
+/** Counts of tracked repositories, in total and by state. */
 const stateCounts = z
   .object({
     total: repositories,
@@ -31,47 +31,52 @@ const neededProof = z
   .object({
     full_name: z.string(),
     state: z.enum(['failing', 'never', 'overdue', 'proven']).meta({
-      description: 'As they are counted in Proofs.',
+      description: 'The field of Proofs that counts it.',
     }),
     proven_at: timestamp.nullable().meta({ description: 'When it was last proven restorable.' }),
     storage: z.string().nullable().meta({
-      description: 'Where that drill restored from, as in RestoreDrill.',
+      description: 'Where the proving drill restored from, as in RestoreDrill.',
     }),
     failed_at: timestamp.nullable().meta({
-      description: 'When the drill failed; null if none has, or one has proven it since.',
+      description: 'When a drill failed; null if none has, or a later one proved it.',
     }),
   })
-  .meta({ id: 'NeededProof', description: 'How a repository stands with restore drills.' });
+  .meta({ id: 'NeededProof', description: 'The proof state of a repository.' });
 
 const proofs = z
   .object({
     proven: repositories.meta({
-      description: `Proven restorable by a restore drill in the last ${PROOF_DAYS} days, and none failed since.`,
+      description: `Proven restorable by a restore drill in the last ${PROOF_DAYS} days, without a failure since.`,
     }),
     overdue: repositories.meta({
-      description: 'Proven longer ago than that, and none failed since.',
+      description: 'Proven longer ago than that, without a failure since.',
     }),
-    never: repositories.meta({ description: 'Never proven, and none failed.' }),
-    failing: repositories.meta({ description: 'A drill failed, and none has proven it since.' }),
-    oldest_at: timestamp.nullable().meta({ description: 'The oldest of the last proofs.' }),
+    never: repositories.meta({ description: 'Never proven, without a failure.' }),
+    failing: repositories.meta({ description: 'A drill failed, and no later one proved it.' }),
+    oldest_at: timestamp
+      .nullable()
+      .meta({ description: 'The oldest last proof of any repository.' }),
     most_needed: z.array(neededProof).meta({
-      description: `Up to ${MAX_MOST_NEEDED} repositories that need a proof most: those of which a drill failed first, then those never proven, then those whose proof is oldest.`,
+      description: `Up to ${MAX_MOST_NEEDED} repositories that most need a proof: those with a failed drill first, then those never proven, then those with the oldest proof.`,
     }),
   })
   .meta({
     id: 'Proofs',
-    description: 'How many repositories are proven restorable; each counts once.',
+    description: 'How many repositories are proven restorable, each counted once.',
   });
 
 const failedDrill = z
   .object({
     full_name: z.string(),
-    at: timestamp.meta({ description: 'When the drill that failed was started.' }),
-    storage: z.string().meta({ description: 'Where it restored from, as in RestoreDrill.' }),
+    at: timestamp.meta({ description: 'When the failed drill was started.' }),
+    storage: z.string().meta({ description: 'Where the drill restored from, as in RestoreDrill.' }),
     version: z.int().nullable(),
     reason: z.string(),
   })
-  .meta({ id: 'FailedDrill', description: 'A restore drill that failed; none succeeded since.' });
+  .meta({
+    id: 'FailedDrill',
+    description: 'A failed restore drill, with no successful one since.',
+  });
 
 export const overview = z
   .object({
@@ -85,7 +90,7 @@ export const overview = z
     }),
     current_archive_bytes: bytes.meta({
       description:
-        'The archives of all repositories: of each, that of its newest completed backup. One that could not be pushed does not count until it is.',
+        'The size of all archives, one per repository: that of its newest completed backup. An archive that could not be pushed does not count until it is.',
     }),
     last_good_run: z
       .object({ id: z.int(), started_at: timestamp })
@@ -96,38 +101,38 @@ export const overview = z
       .nullable()
       .meta({ description: 'The newest run that is not under way.' }),
     running: run.nullable().meta({
-      description: 'The run under way; its counters change after each repository.',
+      description: 'The run under way; its counters are updated after each repository.',
     }),
     next_run_expected_at: timestamp.nullable().meta({
       description:
-        'The start of the last run that was not stopped on purpose, plus usual_interval_ms. In the past if a run is overdue.',
+        'The start of the last run that was not stopped on purpose, plus usual_interval_ms. It is in the past if a run is overdue.',
     }),
     usual_interval_ms: milliseconds.nullable().meta({
       description:
-        'BACKUP_EVERY of the server, else the median time between the starts of the last 20 finished runs; null with fewer than 3.',
+        'BACKUP_EVERY of the server, otherwise the median time between the starts of the last 20 finished runs; null with fewer than 3.',
     }),
     is_interval_declared: z.boolean().meta({
       description: 'Whether usual_interval_ms is BACKUP_EVERY.',
     }),
     freshness_hours: z.int().meta({
       description:
-        'A repository that was last good longer ago is stale: FRESHNESS_HOURS of the server, or usual_interval_ms and a twelfth of it, if that is longer. A learnt time is rounded to a quarter of an hour, and means 806 hours at most.',
+        'A repository last good longer ago than this is stale. FRESHNESS_HOURS of the server, or usual_interval_ms plus a twelfth of it if that is longer. An interval learned from runs is rounded to a quarter of an hour, and counts for 806 hours at most.',
     }),
     incidents: z.object({ open: z.int(), unacknowledged: z.int() }).meta({
-      description: 'Incidents that are not resolved, and how many of them nobody has acknowledged.',
+      description: 'Unresolved incidents, and how many of them nobody has acknowledged.',
     }),
   })
   .meta({ id: 'Overview' });
 
 const totalLogs = z.int().meta({
-  description: 'Exact below 10,000; above that, an estimate of the database.',
+  description: 'Exact below 10,000; above that, an estimate by the database.',
 });
 
 const sizesAndAnalytics = {
   total_size_bytes: bytes,
   largest_archive_bytes: bytes,
   largest_repository: z.string().meta({
-    description: 'Repository of the largest archive ever recorded.',
+    description: 'The repository with the largest archive ever recorded.',
   }),
   latest_analytics: snapshot.nullable(),
 };
@@ -177,5 +182,5 @@ export const runMetrics = z
   .meta({
     id: 'RunMetrics',
     description:
-      'The runs of these days and their totals; distinct_repos, total_logs, the sizes and latest_analytics cover all time.',
+      'The runs of these days and their totals. distinct_repos, total_logs, the sizes and latest_analytics cover all time.',
   });

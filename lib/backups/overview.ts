@@ -15,7 +15,7 @@ export const overviewEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/overview',
       summary: 'Read whether everything is backed up',
       description:
-        'The repositories by state, the worst of them, and the runs: one under way, the last finished and the last good one, the next one.',
+        'Counts repositories by state, and lists the worst of them and the runs: the one under way, the last finished, the last good and the next one.',
       responses: { 200: { description: 'The overview.', schema: overview } },
     },
     async (_input, deps: BackupsDeps, c) =>

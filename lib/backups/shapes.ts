@@ -7,10 +7,10 @@ import {
 } from '../records/repositories/repository-states.ts';
 import { losses } from '../records/repositories/would-lose.ts';
 
-// The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
-// these schemas document them in /openapi.json, and tests validate every response against them.
+// The resources of the service API, with fields in response order. Postgres builds the responses; these schemas
+// document them in /openapi.json, and tests validate every response against them.
 
-/** A time, as Postgres formats it. */
+/** A time as formatted by Postgres. */
 export const timestamp = z.iso.datetime({ precision: 6 }).meta({
   description: 'ISO 8601 in UTC, with microseconds.',
   example: '2026-01-31T08:15:00.123456Z',
@@ -28,20 +28,22 @@ export const pagination = z
   })
   .meta({ id: 'Pagination' });
 
-/** What the worker is at while a run is under way, with the keys in the order in which jsonb keeps them. */
+/** What the worker is doing while a run is under way. Keys are in the order of jsonb. */
 const progress = z.object({
-  bytes: bytes.meta({ description: 'Received so far, by the whole run.' }),
+  bytes: bytes.meta({ description: 'Received so far by the whole run.' }),
   active: z
     .array(
       z.object({
         bytes: bytes.nullable().meta({ description: 'Received so far; null if unknown.' }),
-        phase: z.string().meta({ description: 'As git names it.', example: 'Receiving objects' }),
+        phase: z
+          .string()
+          .meta({ description: 'The phase as git names it.', example: 'Receiving objects' }),
         percent: z
           .int()
           .min(0)
           .max(100)
           .nullable()
-          .meta({ description: 'Of the phase; null if unknown.' }),
+          .meta({ description: 'Progress of the phase; null if unknown.' }),
         repository: z.string(),
       }),
     )
@@ -49,7 +51,7 @@ const progress = z.object({
     .meta({ description: 'The repositories that are being backed up.' }),
 });
 
-/** How a run is doing. */
+/** The status of a run. */
 export const runStatus = z.enum(['completed', 'failed', 'running']);
 
 export const run = z
@@ -65,14 +67,14 @@ export const run = z
     skipped: z.int().meta({ description: 'Repositories with no changes.' }),
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
     is_stopped: z.boolean().meta({
-      description:
-        'Whether it failed because somebody stopped it, with Ctrl-C or SIGTERM: that is no fault.',
+      description: 'Whether it failed only because someone stopped it with Ctrl-C or SIGTERM.',
     }),
     heartbeat_at: timestamp.nullable().meta({
-      description: 'The last sign of life of the worker; null if it wrote none.',
+      description: 'The last heartbeat of the worker; null if it sent none.',
     }),
     progress: progress.nullable().meta({
-      description: 'What the worker is at. Null if it does not say, and once the run has ended.',
+      description:
+        'What the worker is doing. Null if it does not report this, and after the run has ended.',
     }),
   })
   .meta({ id: 'BackupRun' });
@@ -106,11 +108,11 @@ export const result = z
     archive_size_bytes: bytes,
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
     incomplete: z.string().nullable().meta({
-      description: 'What a good archive does not hold, such as LFS objects; null if it holds all.',
+      description: 'What is missing from a good archive, such as LFS objects; null if nothing is.',
       example: 'LFS: 12 pointers, 3.4 GB are not in the archive',
     }),
     tries: z.int().nullable().meta({
-      description: 'How often the worker tried; null if it did not say.',
+      description: 'How many times the worker tried; null if unknown.',
     }),
   })
   .meta({ id: 'BackupResult' });
@@ -154,11 +156,11 @@ export const log = z
 
 const storage = z.string().meta({
   description:
-    'Where it was restored from: `folder` for the archive folder, else the address of a store without parameters.',
+    'Where it was restored from: `folder` for the archive folder, otherwise the address of a store without parameters.',
   example: 's3://backups/git',
 });
 const drilledVersion = z.int().nullable().meta({
-  description: 'Null for an archive of an earlier release, and if it is not known.',
+  description: 'Null if unknown, and for an archive of an earlier release.',
 });
 const reason = z
   .string()
@@ -166,13 +168,13 @@ const reason = z
   .meta({ description: 'Why it is not proven, at most 1,000 characters; null if it is.' });
 const outcome = z.enum(drillOutcomes).meta({
   description:
-    'proven: restored, and found whole. failed: it cannot be restored. incomplete: nobody could tell, for lack of time, room, the network or an identity.',
+    'proven: restored and found complete. failed: it cannot be restored. incomplete: the drill could not finish, for lack of time, disk space, network or an identity.',
 });
 
 const lastProof = z.object({ at: timestamp, storage, version: drilledVersion });
 const lastDrill = z.object({ at: timestamp, outcome, storage, version: drilledVersion, reason });
 
-/** A row of the ledger of restore drills. */
+/** One row of the restore drill ledger. */
 export const restoreDrill = z
   .object({
     id: z.int(),
@@ -181,11 +183,11 @@ export const restoreDrill = z
     storage,
     started_at: timestamp,
     duration_ms: milliseconds,
-    bytes: bytes.meta({ description: 'Of the files that the version needs.' }),
+    bytes: bytes.meta({ description: 'The size of the files that the version needs.' }),
     outcome,
     reason,
     evidence: z.looseObject({}).meta({
-      description: 'What was found: digests, counts and versions. See docs/restore-drills.md.',
+      description: 'The findings: digests, counts and versions. See docs/restore-drills.md.',
     }),
     previous_sha256: z.string().meta({ description: 'The hash of the row before it.' }),
     sha256: z.string().meta({ description: 'The hash of this row.' }),
@@ -201,7 +203,7 @@ export const trackedRepository = z
     last_backed_up: timestamp.meta({ description: 'The time of the newest result.' }),
     state: z.enum(repositoryStates).meta({
       description:
-        'good: backed up. stale: not failing, but last good longer ago than freshness_hours of the overview. failing: the newest result is a failure, and nothing good came after it. lost: the same, because it is gone at its source, hidden from the login, or empty now. never: it was never good.',
+        'good: backed up. stale: not failing, but last good longer ago than freshness_hours of the overview. failing: the newest result is a failure, with nothing good since. lost: the same, because it no longer exists at its source, is hidden from the login, or is now empty. never: it was never good.',
     }),
     last_good_at: timestamp.nullable().meta({
       description:
@@ -214,7 +216,7 @@ export const trackedRepository = z
       description: 'The newest version that can be restored. Null if none is recorded.',
     }),
     last_checked_at: timestamp.meta({
-      description: 'When a run last dealt with it, with whatever outcome.',
+      description: 'When a run last processed it, whatever the outcome.',
     }),
     failing_since: timestamp.nullable().meta({
       description:
@@ -233,7 +235,7 @@ export const trackedRepository = z
     }),
     fault: z.string().nullable().meta({
       description:
-        'The kind of the newest failure, such as login, missing, emptied, network or disk. Null unless it is failing, lost or never, and where the worker did not say.',
+        'The kind of the newest failure, such as login, missing, emptied, network or disk. Null unless it is failing, lost or never, and if the worker did not record it.',
       example: 'login',
     }),
     last_proof: lastProof.nullable().meta({
@@ -241,7 +243,7 @@ export const trackedRepository = z
     }),
     last_drill: lastDrill.nullable().meta({
       description:
-        'How its last restore drill ended. One that failed stays until a later one proves it. Null if there was none.',
+        'The outcome of its last restore drill. A failure stays until a later drill proves it. Null if there was none.',
     }),
   })
   .meta({
@@ -258,7 +260,7 @@ export const repositoryDetails = z
         z.object({
           what: z.enum(losses).meta({
             description:
-              'everything: it has no backup. lfs: files of which the archive has pointers alone. submodules: repositories of which it names commits alone. issues, wiki, discussions: the git host has them, and no archive holds them. releases: there are tags, so the git host may have notes and files of releases, which no archive holds. only_here: versions that are in no store, nor pushed.',
+              'everything: it has no backup. lfs: files for which the archive has only pointers. submodules: repositories of which it has only commit ids. issues, wiki, discussions: the git host has them, but no archive holds them. releases: there are tags, so the git host may have notes and files of releases, which no archive holds. only_here: versions that are neither in a store nor pushed.',
           }),
           detail: z.string().meta({
             description:
@@ -266,15 +268,15 @@ export const repositoryDetails = z
           }),
         }),
       )
-      .meta({ description: 'What would be lost with the source, as far as the worker was told.' }),
+      .meta({ description: 'What would be lost with the source, as far as the worker knows.' }),
     forgotten: z.object({ at: timestamp, by: z.string() }).nullable().meta({
       description:
-        'Since when, and by whom, it is forgotten: it is not tracked until a run records something of it. Null for a tracked one.',
+        'When and by whom it was forgotten; it is not tracked until a run records something about it. Null if it is tracked.',
     }),
   })
   .meta({ id: 'RepositoryDetails' });
 
-/** A page of a list. */
+/** The schema of one page of a list. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({ data: z.array(item), pagination: pagination });
 }

@@ -239,7 +239,7 @@ it('are the same as JSON', async () => {
   const { body } = await client().get('/metrics?format=json');
   expect(body).toContainEqual({
     name: 'backup_last_run_duration_seconds',
-    help: 'How long it took.',
+    help: 'Duration of the last run that has ended.',
     type: 'gauge',
     values: [{ labels: {}, value: 0.5 }],
   });

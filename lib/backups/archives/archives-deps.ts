@@ -1,10 +1,10 @@
 import type { PlainArchives } from '../../archives/plain-archives.ts';
 
 /**
- * Archives that may be sent to whoever may see them. Throws RATE_LIMITED while too many are read, and
- * SERVICE_UNAVAILABLE without the archive folder.
+ * Archives served over HTTP. Calls throw RATE_LIMITED while too many archives are being read, and
+ * SERVICE_UNAVAILABLE if the archive folder cannot be read.
  */
 export interface ServedArchives extends PlainArchives {
-  /** Why no archive can be read here; null if the archive folder can. */
+  /** Explains why the archive folder cannot be read; null if it can. */
   explainMissing(): Promise<string | null>;
 }

@@ -3,7 +3,7 @@ import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 const MAX_NAME_CHARS = 200;
 
 /**
- * Headers of a download. Its content is foreign: a browser saves it and never shows it as a page of this server.
+ * Headers of a download. Its content is untrusted: a browser must save it, never show it as a page of this server.
  */
 export function downloadHeaders(name: string, sizeBytes: number): Record<string, string> {
   return {
@@ -15,7 +15,7 @@ export function downloadHeaders(name: string, sizeBytes: number): Record<string,
   };
 }
 
-/** RFC 6266: a name in ASCII for old programs, and the real one in UTF-8. */
+/** RFC 6266: an ASCII name for old clients, and the real name in UTF-8. */
 function dispositionOf(given: string): string {
   const plain = removeDeceptiveCharacters(given.toWellFormed());
   const name = [...plain].slice(-MAX_NAME_CHARS).join('') || 'file';

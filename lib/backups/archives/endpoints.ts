@@ -21,8 +21,8 @@ const part = (description: string) =>
     .meta({ description });
 
 const repositoryInput = z.object({
-  owner: part('The part of its name before the slash.'),
-  name: part('The part after it.'),
+  owner: part('The part of the name before the slash.'),
+  name: part('The part of the name after the slash.'),
 });
 
 const path = z
@@ -40,10 +40,10 @@ const common = { tag: 'Archives', access: 'identified', params: repositoryInput 
 const missing = { 404: failed('There is no archive of this repository.') };
 const unreadable = {
   409: failed('The archive is damaged; the message starts with what is wrong.'),
-  413: failed('It is too large to be read here.'),
+  413: failed('The archive is too large to be read here.'),
 };
 
-/** GET /api/repos/:owner/:name/archive, its files, one file and the archive itself; POST …/verify. */
+/** GET /api/repos/:owner/:name/archive, …/files, …/file and …/bundle; POST …/verify. */
 export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
@@ -63,9 +63,9 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: `${BASE}/verify`,
       summary: 'Prove that the archive of a repository is complete and unchanged',
       description:
-        'Reads the whole archive, which takes time. One archive is verified at a time; meanwhile others get 429.',
+        'Reads the whole archive, which takes time. One archive is verified at a time; other requests get 429 meanwhile.',
       responses: {
-        200: { description: 'The outcome, also of a damaged archive.', schema: archiveCheck },
+        200: { description: 'The outcome, even if the archive is damaged.', schema: archiveCheck },
         ...missing,
       },
     },
@@ -78,7 +78,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       path: `${BASE}/files`,
       summary: 'List the files of the archive of a repository',
-      description: 'For a bundle, those of the default branch.',
+      description: 'For a bundle, the files of the default branch.',
       query: z.object({
         path: path.default('').meta({
           description: 'Only paths that start with this text, such as src/.',
@@ -108,7 +108,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
         archives.list(repository, { prefix, offset, limit }, call),
       );
       const read = page.entries.length;
-      // Without an entry, the next call would start at the same place.
+      // If no entry was read, `next` would repeat the same call.
       return c.json({ ...page, next: page.truncated && read > 0 ? String(offset + read) : null });
     },
   ),
@@ -119,10 +119,10 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: `${BASE}/file`,
       summary: 'Download one file of at most 10 MiB from the archive of a repository',
       description:
-        'The bytes as archived, secrets included. Always a download: browsers never show it as a page.',
+        'The bytes as archived, secrets included. Always sent as a download, so that browsers never show it as a page.',
       query: z.object({
         path: path.min(1).meta({
-          description: 'Relative, with forward slashes and without "..".',
+          description: 'Relative path with forward slashes and without "..".',
         }),
       }),
       responses: {
@@ -145,7 +145,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       path: `${BASE}/bundle`,
       summary: 'Download the archive of a repository',
-      description: 'git clones a bundle as it is, and fetches the bundles that continue it.',
+      description: 'git can clone a bundle directly, and fetch from the bundles that continue it.',
       query: z.object({
         file: z
           .string('must be given once')
@@ -164,14 +164,14 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       );
       const headers = downloadHeaders(opened.fileName, opened.sizeBytes);
       if (c.req.method !== 'HEAD') return c.body(opened.stream(), 200, headers);
-      // The body of an answer to HEAD is never read, nor canceled.
+      // Nothing reads or cancels the body of a response to HEAD, so the file would stay open.
       await opened.close();
       return c.body(null, 200, headers);
     },
   ),
 ];
 
-/** Asks the archives of this machine. Throws SERVICE_UNAVAILABLE if there are none. */
+/** Runs `work` on the archives of this machine. Throws SERVICE_UNAVAILABLE if there are none. */
 async function ask<Answer>(
   { archives }: BackupsDeps,
   c: Context<HttpEnv>,
@@ -181,7 +181,7 @@ async function ask<Answer>(
   if (archives === null) {
     throw new AppError(
       'SERVICE_UNAVAILABLE',
-      'the archives are not on this server: ask the one that runs beside the worker',
+      'the archives are not on this server: ask the server on the machine of the worker',
     );
   }
   const { signal } = c.req.raw;

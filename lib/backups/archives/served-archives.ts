@@ -10,13 +10,13 @@ import { AppError } from '../../errors.ts';
 import { findArchive } from '../../tools/database-source.ts';
 import type { ServedArchives } from './archives-deps.ts';
 
-/** A check reads a whole archive and may use all cores. */
+/** Concurrent checks. Each reads a whole archive and may use all cores. */
 const MAX_CHECKS = 1;
-/** Calls that read or unpack an archive, of which four run at a time. */
+/** Calls that read or unpack an archive, running or queued; four run at a time. */
 const MAX_READS = 12;
 const MAX_READS_PER_CALLER = 4;
 
-/** The archives on this machine. What reads them is loaded with the first call. */
+/** The archives on this machine. The code that reads them is loaded on the first call. */
 export function createServedArchives({
   config,
   db,
@@ -40,7 +40,7 @@ export function createServedArchives({
       await access(root, constants.R_OK | constants.X_OK);
       if ((await stat(root)).isDirectory()) return null;
     } catch {
-      // Whatever the cause is, its message would name a path of this machine.
+      // The message of the error would disclose a path of this machine.
     }
     return 'the archive folder (BACKUP_ARCHIVE_PATH) is missing on this server, or may not be read';
   }
@@ -62,7 +62,7 @@ export function createServedArchives({
   return {
     explainMissing,
     check: (repository, call) => checks(call, async () => (await open()).check(repository, call)),
-    // Reads a header only.
+    // Not limited: it only reads a header.
     describe: async (...asked) => (await open()).describe(...asked),
     list: (repository, selection, call) =>
       reads(call, async () => (await open()).list(repository, selection, call)),
@@ -74,7 +74,7 @@ export function createServedArchives({
 
 const RETRY_AFTER_SECONDS = '5';
 
-/** Runs so much work at a time, of all callers and of each. Throws RATE_LIMITED above that. */
+/** Limits concurrent work in total and per caller. Throws RATE_LIMITED above either limit. */
 function createGate(max: { total: number; perCaller: number }, message: string) {
   const running = new Map<string, number>();
   let total = 0;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 const hash = z.string().meta({ description: 'SHA-256, in hex.' });
 const recordedBy = z.enum(['database', 'note']).nullable().meta({
-  description: 'Where the SHA-256 is recorded: note is the file beside the archive.',
+  description: 'Where the SHA-256 is recorded; note means the file beside the archive.',
 });
 
 const archive = {
@@ -31,7 +31,7 @@ export const archiveFacts = z
         z.object({
           name: z.string(),
           size_bytes: z.int(),
-          sha256: hash.nullable().meta({ description: 'As recorded; null if it is not.' }),
+          sha256: hash.nullable().meta({ description: 'The recorded SHA-256; null if none is.' }),
         }),
       )
       .meta({ description: 'The archive, then the bundles that continue it, in order.' }),
@@ -42,22 +42,25 @@ export const archiveFacts = z
           .int()
           .meta({ description: 'The number of objects that the packs claim to have.' }),
         complete: z.boolean().meta({
-          description:
-            'Whether it needs no earlier bundle and leaves no objects out, by its headers.',
+          description: 'Whether, by its headers, it needs no earlier bundle and omits no objects.',
         }),
         ref_count: z.int(),
         refs: z
           .array(z.object({ name: z.string(), id: z.string() }))
           .max(100)
           .meta({
-            description: 'The first 100, in the order of the newest bundle; an id may be a tag’s.',
+            description:
+              'The first 100, in the order of the newest bundle; an id may be that of a tag object.',
           }),
       })
       .nullable()
       .meta({
-        description: 'The headers of its bundles; null for a tar.gz, or if one cannot be read.',
+        description: 'The headers of the bundles; null for a tar.gz, or if one cannot be read.',
       }),
-    fault: z.string().nullable().meta({ description: 'Why a header cannot be read.' }),
+    fault: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why a header cannot be read; null if all can.' }),
   })
   .meta({ id: 'Archive' });
 
@@ -71,7 +74,8 @@ export const archiveCheck = z
     expected_sha256: hash.nullable(),
     expected_by: recordedBy,
     files: z.int().meta({
-      description: 'How many files it has: more than one if bundles continue it. All were checked.',
+      description:
+        'Number of files, all of them checked; more than one if bundles continue the archive.',
     }),
     refs: z.array(z.object({ name: z.string(), commit: z.string() })).max(100),
     ref_count: z.int(),
@@ -97,9 +101,12 @@ export const archiveCheck = z
       description: 'How the note beside the archive differs from the database.',
     }),
     incomplete: z.string().nullable().meta({
-      description: 'What the repository has and the archive has not, such as files in Git LFS.',
+      description: 'What the repository has but the archive lacks, such as files in Git LFS.',
     }),
-    fault: z.string().nullable().meta({ description: 'What is wrong with the archive.' }),
+    fault: z
+      .string()
+      .nullable()
+      .meta({ description: 'What is wrong with the archive; null if nothing is.' }),
   })
   .meta({ id: 'ArchiveCheck' });
 
@@ -125,10 +132,10 @@ export const archiveFiles = z
         ]),
       }),
     ),
-    truncated: z.boolean().meta({ description: 'Whether there are, or may be, more.' }),
+    truncated: z.boolean().meta({ description: 'Whether there are, or may be, more files.' }),
     next: z
       .string()
       .nullable()
-      .meta({ description: 'The cursor of the next call, if there are more.' }),
+      .meta({ description: 'The cursor for the next call, if there are more.' }),
   })
   .meta({ id: 'ArchiveFiles' });

@@ -26,12 +26,12 @@ const createdBadge = z
     svg: z.string().meta({ description: 'The path of the image.' }),
     json: z.string().meta({ description: 'The path for the endpoint badge of shields.io.' }),
   })
-  .meta({ id: 'CreatedBadge', description: 'The paths are shown this once.' });
+  .meta({ id: 'CreatedBadge', description: 'The paths are shown only once.' });
 
 const newBadge = z
   .object({
     repository: z.string().trim().min(1).max(500).nullish().meta({
-      description: 'A tracked repository, in any letter case. Left out: all of them.',
+      description: 'A tracked repository, in any letter case. Default: all repositories.',
     }),
   })
   .meta({ id: 'NewBadge' });
@@ -57,14 +57,14 @@ export const badgesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       ...common,
       method: 'post',
       access: 'identified',
-      summary: 'Create a badge of one repository, or of all',
+      summary: 'Create a badge for one repository, or for all',
       description:
-        'Whoever knows its address sees the state, the age of the last proof and the number of open incidents, without a login.',
+        'Anyone who knows its address can see the state, the age of the last proof and the number of open incidents, without a login.',
       body: { encoding: 'json', schema: newBadge },
       responses: {
         201: { description: 'The badge with its paths.', schema: createdBadge },
         404: { description: 'The repository is not tracked.', schema: plainError },
-        409: { description: 'There are too many badges.', schema: plainError },
+        409: { description: 'The maximum number of badges is in use.', schema: plainError },
       },
     },
     async ({ body }, { db }: BackupsDeps, c) => {
@@ -92,7 +92,7 @@ export const badgesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       params: z.object({ id: runIdInput.shape.id.meta({ description: 'Id of a badge.' }) }),
       responses: {
         200: { description: 'The badge, whose address no longer works.', schema: badge },
-        404: { description: 'No such badge is in use.', schema: plainError },
+        404: { description: 'No badge with this id is in use.', schema: plainError },
       },
     },
     async ({ params }, { db }: BackupsDeps, c) => {

@@ -2,7 +2,7 @@ import type { BadgeFacts } from '../../records/badges/badge-facts.ts';
 import { PROOF_DAYS } from '../../records/drills/states.ts';
 import { counted } from '../../text/units.ts';
 
-/** The endpoint schema of shields.io. */
+/** A badge in the endpoint schema of shields.io. */
 export interface Badge {
   schemaVersion: 1;
   label: string;
@@ -10,7 +10,7 @@ export interface Badge {
   color: BadgeColor;
 }
 
-/** Names of shields.io. Ours are darker than there, so that white text on them can be read. */
+/** Color names of shields.io. Our shades are darker, so that white text is readable on them. */
 export const badgeColors = {
   brightgreen: '#2e7d0f',
   green: '#5f7303',
@@ -30,7 +30,7 @@ const words = {
   never: 'never backed up',
 } as const;
 
-/** Says the state, the age of the last proof and how many incidents are open, and nothing else: anyone may read it. */
+/** Shows the state, the age of the last proof and the number of open incidents, and nothing else: badges are public. */
 export function describeBadge(facts: BadgeFacts): Badge {
   const { state, incidents } = facts;
   const about = { schemaVersion: 1, label: 'backup' } as const;

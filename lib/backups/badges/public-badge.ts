@@ -8,15 +8,15 @@ import type { BackupsDeps } from '../backups-deps.ts';
 import { badgeColors, describeBadge } from './message.ts';
 import { drawBadge } from './svg.ts';
 
-/** What every badge is below. */
+/** The path prefix of every badge. */
 export const BADGES_PATH = '/badges/';
 
-/** The unguessable part of an address: 128 bits. */
+/** Length of the unguessable part of an address: 128 bits. */
 export const TOKEN_BYTES = 16;
 
 const MAX_AGE_S = 300;
 
-/** An image may be shown by any page. It is drawn and nothing more: even opened alone it can do nothing. */
+/** Any page may embed the image. It cannot run or load anything, even when opened by itself. */
 const svgHeaders = {
   'Content-Type': 'image/svg+xml; charset=utf-8',
   'Content-Security-Policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
@@ -31,7 +31,7 @@ const badge = z
     }),
     color: z.enum(Object.keys(badgeColors)),
   })
-  .meta({ id: 'ShieldsBadge', description: 'As the endpoint badge of shields.io takes it.' });
+  .meta({ id: 'ShieldsBadge', description: 'A badge in the endpoint schema of shields.io.' });
 
 /** GET /badges/:file. */
 export const publicBadgeEndpoints: readonly Endpoint<BackupsDeps>[] = [
@@ -44,10 +44,10 @@ export const publicBadgeEndpoints: readonly Endpoint<BackupsDeps>[] = [
       rateLimited: true,
       summary: 'Get a badge: an image, or JSON for shields.io',
       description:
-        'Whoever knows the address may read it. A revoked address answers like one that never existed.',
+        'Anyone who knows the address may read it. A revoked address answers like one that never existed.',
       params: z.object({
         file: z.string().meta({
-          description: 'The name from the answer that created the badge, ending in .svg or .json.',
+          description: 'The name returned when the badge was created, ending in .svg or .json.',
         }),
       }),
       responses: {
@@ -67,7 +67,7 @@ export const publicBadgeEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ),
 ];
 
-/** What is stored of a token. It is random, so that a plain hash cannot be guessed. */
+/** Only the hash of a token is stored. Tokens are random, so a plain hash is enough. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'hex');
 }

@@ -5,10 +5,10 @@ import type { BadgeFacts } from '../../records/badges/badge-facts.ts';
 const KEPT_MS = 30_000;
 const MAX_KEPT = 200;
 
-/** Reads what a badge tells, of a repository or, for null, of all. */
+/** Reads what a badge shows for one repository, or for all if null. */
 export type ReadFacts = (repository: string | null) => Promise<BadgeFacts>;
 
-/** Shares facts for half a minute, so that strangers who know the address of a badge cost little. */
+/** Caches facts for 30 seconds, so that public requests for a badge cost little. */
 export function shareFacts(read: ReadFacts, clock: Clock): ReadFacts {
   const kept = new QuickLRU<string, { at: number; facts: Promise<BadgeFacts> }>({
     maxSize: MAX_KEPT,

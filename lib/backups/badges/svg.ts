@@ -1,15 +1,15 @@
 import { escapeHtml } from '../../text/escape-html.ts';
 import { type Badge, badgeColors } from './message.ts';
 
-// Our texts are few and plain, so a template does: badge-maker would bring the widths of all characters. The browser
-// fits each text to its `textLength`, whatever font it has.
+// Badge texts are few and plain, so a template is enough; badge-maker would add the widths of all characters. The
+// browser fits each text to its `textLength`, whatever font it uses.
 
 const CHARACTER_WIDTH = 6.5;
 const PADDING = 6;
 
 const widthOf = (text: string) => Math.round(text.length * CHARACTER_WIDTH);
 
-/** Draws a badge as the ones of shields.io look. It needs no style, script or font of its own. */
+/** Draws a badge in the style of shields.io. It needs no style sheet, script or font. */
 export function drawBadge({ label, message, color }: Badge): string {
   const [left, right] = [widthOf(label) + 2 * PADDING, widthOf(message) + 2 * PADDING];
   const title = escapeHtml(`${label}: ${message}`);

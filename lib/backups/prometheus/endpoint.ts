@@ -12,7 +12,7 @@ import { addGauge } from './gauges.ts';
 import { addRepositoryGauges } from './repository-gauges.ts';
 import { addIncidentGauges, addRunGauges } from './run-gauges.ts';
 
-/** A scrape ends after 10 seconds by default, and the embedded database answers one statement after the other. */
+/** By default a scrape times out after 10 seconds, and the embedded database runs one statement at a time. */
 const READ_WITHIN_MS = 3_000;
 
 const families = z
@@ -40,9 +40,9 @@ export const metricsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/metrics',
       tag: 'Health',
       access: 'internal',
-      summary: 'Read the metrics of the process, and of repositories, runs and incidents',
+      summary: 'Read the metrics of the process, repositories, runs and incidents',
       description:
-        'Prometheus text, or JSON with format=json. Requests are labeled by route. While the database is away, backup_database_up is 0, and the other metrics of backups have no values. With more tracked repositories than METRICS_REPOSITORIES none has series of its own.',
+        'Prometheus text, or JSON with format=json. Requests are labeled by route. While the database is down, backup_database_up is 0, and the other backup metrics have no values. With more tracked repositories than METRICS_REPOSITORIES, none has its own series.',
       query: metricsInput,
       responses: {
         200: {
@@ -62,7 +62,7 @@ export const metricsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ),
 ];
 
-/** Without values while the database is away: the metrics of the process are wanted then more than ever. */
+/** Has no values while the database is down, so that the metrics of the process, needed most then, are still served. */
 async function readBackupMetrics(deps: BackupsDeps): Promise<Registry> {
   const { db, config, warnNotReady } = deps;
   const max = config.METRICS_REPOSITORIES;
@@ -71,7 +71,7 @@ async function readBackupMetrics(deps: BackupsDeps): Promise<Registry> {
     try {
       return await reading;
     } catch (error) {
-      warnNotReady('the metrics lack those of backups', { error });
+      warnNotReady('the backup metrics could not be read', { error });
       return null;
     }
   };

@@ -7,10 +7,10 @@ import { repositoryStates } from '../../records/repositories/repository-states.t
 import { cutText } from '../../text/cut-text.ts';
 import { addGauge, type Sample } from './gauges.ts';
 
-/** Names of the git host are shorter; another program may have written any. */
+/** Git hosts have shorter names, but another program may have written any. */
 const MAX_LABEL_LENGTH = 300;
 
-/** Adds the gauges of repositories: without values if nothing is known. `limit` is METRICS_REPOSITORIES. */
+/** Adds the gauges of repositories, without values if `metrics` is null. `limit` is METRICS_REPOSITORIES. */
 export function addRepositoryGauges(
   registry: Registry,
   metrics: AllRepositoryMetrics | null,
@@ -24,27 +24,27 @@ export function addRepositoryGauges(
     ],
     [
       'oldest_good_timestamp_seconds',
-      'When the repository longest without a good backup had its last one, of those that ever did.',
+      'Last good backup of the repository that has gone longest without one, among those that ever had one.',
       metrics?.oldest_good_at,
     ],
     [
       'oldest_proof_timestamp_seconds',
-      'When the repository longest without a proof had its last one, of those that ever did.',
+      'Last proof of the repository that has gone longest without one, among those that ever had one.',
       metrics?.oldest_proof_at,
     ],
     [
       'freshness_limit_seconds',
-      'A repository that was good longer ago is stale.',
+      'A repository last good longer ago than this is stale.',
       metrics?.fresh_seconds,
     ],
     [
       'repository_series_limit',
-      'METRICS_REPOSITORIES: with more tracked repositories none has series of its own.',
+      'METRICS_REPOSITORIES: with more tracked repositories, none has its own series.',
       limit,
     ],
     [
       'repository_series_omitted',
-      'Tracked repositories without series of their own, because there are more than the limit.',
+      'Tracked repositories without their own series because there are more than the limit.',
       metrics && (metrics.each === null ? metrics.states.total : 0),
     ],
   ];
@@ -60,7 +60,7 @@ export function addRepositoryGauges(
   addGauge(
     registry,
     'backup_repositories_by_drill',
-    'Tracked repositories by the outcome of their last restore drill. A failed one counts until a later one succeeds.',
+    'Tracked repositories by the outcome of their last restore drill. A failure counts until a later drill succeeds.',
     lastDrillOutcomes.map((outcome) => [metrics?.drills[outcome] ?? null, { outcome }]),
   );
   addGaugesOfEach(registry, metrics?.each ?? []);
@@ -77,13 +77,13 @@ function addGaugesOfEach(
   addGauge(
     registry,
     'backup_repository_state',
-    'Always 1; the label says the state of the backup.',
+    'Always 1; the label is the state of the backup.',
     each.map(({ repository, state }) => [1, { repository, state }]),
   );
   addGauge(
     registry,
     'backup_repository_last_drill',
-    'Always 1; the label says the outcome of the last restore drill. A failed one counts until a later one succeeds.',
+    'Always 1; the label is the outcome of the last restore drill. A failure counts until a later drill succeeds.',
     each.map(({ repository, drill }) => [1, { repository, outcome: drill }]),
   );
   const gauges: [name: string, help: string, pick: (one: Each) => number | null][] = [
@@ -92,7 +92,11 @@ function addGaugesOfEach(
       'When the repository was last backed up, or found unchanged.',
       (one) => one.good_at,
     ],
-    ['last_good_age_seconds', 'How long ago that was.', (one) => one.good_age],
+    [
+      'last_good_age_seconds',
+      'Time since the repository was last backed up, or found unchanged.',
+      (one) => one.good_age,
+    ],
     [
       'last_version_timestamp_seconds',
       'When the newest version in the archive was made.',
@@ -101,7 +105,7 @@ function addGaugesOfEach(
     ['size_bytes', 'Size of the newest good archive.', (one) => one.size_bytes],
     [
       'consecutive_failures',
-      'Failures since the repository was good, up to 1000.',
+      'Failures since the repository was last good, up to 1000.',
       (one) => one.failures,
     ],
     [

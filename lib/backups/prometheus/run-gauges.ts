@@ -6,30 +6,34 @@ import { addGauge, type Sample } from './gauges.ts';
 
 const MAX_LABEL_LENGTH = 100;
 
-/** Adds the gauges of runs: without values if nothing is known. */
+/** Adds the gauges of runs, without values if `metrics` is null. */
 export function addRunGauges(registry: Registry, metrics: RunMetrics | null): void {
   const last = metrics?.last ?? null;
   const gauges: [name: string, help: string, value: number | null | undefined][] = [
     [
       'last_run_timestamp_seconds',
-      'When the last run that has ended was started. One that was stopped on purpose does not count.',
+      'Start of the last run that has ended, without runs stopped on purpose.',
       last?.started_at,
     ],
-    ['last_run_duration_seconds', 'How long it took.', last?.duration_seconds],
+    [
+      'last_run_duration_seconds',
+      'Duration of the last run that has ended.',
+      last?.duration_seconds,
+    ],
     [
       'last_good_run_timestamp_seconds',
-      'When the last run without failures was started.',
+      'Start of the last run without failures.',
       metrics?.good_at,
     ],
     ['run_active', '1 while a run is under way.', metrics && Number(metrics.is_running)],
     [
       'next_run_expected_timestamp_seconds',
-      'When the next run is due, by BACKUP_EVERY or by the last runs.',
+      'When the next run is due, according to BACKUP_EVERY or the last runs.',
       metrics?.expected_at,
     ],
     [
       'run_interval_seconds',
-      'The time between runs, by BACKUP_EVERY or by the last runs.',
+      'Time between runs, according to BACKUP_EVERY or the last runs.',
       metrics?.interval_seconds,
     ],
   ];
@@ -39,7 +43,7 @@ export function addRunGauges(registry: Registry, metrics: RunMetrics | null): vo
   addGauge(
     registry,
     'backup_last_run_outcome',
-    '1 for how it ended, 0 for the other.',
+    '1 for the outcome of the last run, 0 for the other outcome.',
     (['completed', 'failed'] as const).map((outcome) => [
       last && Number((last.status === 'completed') === (outcome === 'completed')),
       { outcome },
@@ -48,7 +52,7 @@ export function addRunGauges(registry: Registry, metrics: RunMetrics | null): vo
   addGauge(
     registry,
     'backup_last_run_repositories',
-    'Its repositories by what came of them.',
+    'Repositories of the last run by result.',
     (['successful', 'failed', 'skipped'] as const).map((result) => [
       last?.[result] ?? null,
       { result },
@@ -56,7 +60,7 @@ export function addRunGauges(registry: Registry, metrics: RunMetrics | null): vo
   );
 }
 
-/** Adds the gauges of open incidents: without values if nothing is known. */
+/** Adds the gauges of open incidents, without values if they are unknown. */
 export function addIncidentGauges(
   registry: Registry,
   metrics: readonly IncidentMetrics[] | null,
@@ -72,7 +76,7 @@ export function addIncidentGauges(
   addGauge(
     registry,
     'backup_incidents',
-    'Open incidents by the rule that found them.',
+    'Open incidents by rule.',
     (all ?? []).flatMap(({ rule, acknowledged, unacknowledged }): Sample[] => [
       [acknowledged, { rule, acknowledged: 'true' }],
       [unacknowledged, { rule, acknowledged: 'false' }],

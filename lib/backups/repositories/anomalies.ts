@@ -16,28 +16,33 @@ const values = z.record(z.string(), z.string());
 const anomaly = z
   .object({
     id: z.int(),
-    repository: z.string().nullable().meta({ description: 'Null for what concerns all of them.' }),
+    repository: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null if it concerns all repositories.' }),
     run_id: z.int().nullable(),
     version: z.int().nullable().meta({
       description:
-        'The version that differs from the one before it; the last one of an emptied repository.',
+        'The version that differs from the previous one; for an emptied repository, its last version.',
     }),
     kind: z.enum(anomalyKinds).meta({
       description:
-        'branches_rewritten, branches_deleted: the source no longer reaches what they had. tags_rewritten, tags_deleted: they point elsewhere, or are gone. refs_gone: more than half of all refs. shrunk: commits or bytes fell to half or less. default_branch: HEAD is another branch. emptied: no ref is left. noted: what the archive warns of, when no more is known. missing: more than a fifth of all repositories, in one discovery.',
+        'branches_rewritten, branches_deleted: their old commits can no longer be reached at the source. tags_rewritten, tags_deleted: they point elsewhere, or were deleted. refs_gone: more than half of all refs are gone. shrunk: commits or bytes fell to half or less. default_branch: HEAD is another branch. emptied: no ref is left. noted: a warning in the archive, without details. missing: more than a fifth of all repositories are missing from one discovery.',
     }),
-    change_count: z.int().meta({ description: 'How many things changed.' }),
+    change_count: z.int().meta({ description: 'The number of changes.' }),
     before: values.meta({
-      description: `What was there by its name, such as a ref's object id. At most ${MAX_CHANGES}.`,
+      description: `The old values by name, such as a ref's object id. At most ${MAX_CHANGES}.`,
     }),
-    after: values.meta({ description: 'The same now; what is gone has no entry.' }),
+    after: values.meta({
+      description: 'The new values by name; without entries for what no longer exists.',
+    }),
     seen_at: timestamp,
     confirmed_at: timestamp.nullable().meta({
-      description: 'Null as long as it holds back the pruning of older versions.',
+      description: 'Null while it prevents the pruning of older versions.',
     }),
     confirmed_by: z.string().nullable(),
   })
-  .meta({ id: 'Anomaly', description: 'What a person should look at.' });
+  .meta({ id: 'Anomaly', description: 'A change that a person should look at.' });
 
 const confirmation = z
   .object({
@@ -47,7 +52,7 @@ const confirmation = z
 
 const common = { tag: 'Repositories' } as const;
 
-/** GET /api/anomalies, those of a repository, and POST /api/anomalies/confirm. */
+/** GET /api/anomalies and /api/repos/:owner/:name/anomalies, and POST /api/anomalies/confirm. */
 export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
@@ -55,8 +60,9 @@ export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       access: 'reader',
       path: '/api/anomalies',
-      summary: 'List what a person should look at, newest first',
-      description: 'Of all repositories. An open anomaly holds back the pruning of older versions.',
+      summary: 'List the anomalies of all repositories, newest first',
+      description:
+        'An anomaly is a change that a person should look at. While it is open, older versions are not pruned.',
       query: anomaliesInput,
       responses: { 200: { description: 'A page of anomalies.', schema: listOf(anomaly) } },
     },
@@ -88,14 +94,14 @@ export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/anomalies/confirm',
       summary: 'Confirm anomalies',
       description:
-        'From the next run of the worker on, they no longer hold back pruning, and their incident ends. Recorded with the name of the caller.',
+        'From the next run of the worker, they no longer prevent pruning, and their incident ends. Recorded with the name of the caller.',
       body: { encoding: 'json', schema: confirmation },
       responses: {
         200: {
-          description: 'How many were open until now.',
+          description: 'How many of them were open.',
           schema: z.object({ confirmed: z.int() }).meta({ id: 'AnomaliesConfirmed' }),
         },
-        404: { description: 'One of them does not exist: none is confirmed.', schema: plainError },
+        404: { description: 'One of them does not exist; none is confirmed.', schema: plainError },
       },
     },
     async ({ body }, deps: BackupsDeps, c) => {

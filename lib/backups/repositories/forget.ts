@@ -36,9 +36,9 @@ export const forgetEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       method: 'post',
-      summary: 'Forget a repository that is gone on purpose',
+      summary: 'Forget a repository that was removed on purpose',
       description:
-        'It is not tracked, counted or missed until a run records something of it. What was backed up is kept. Recorded with the name of the caller.',
+        'It is no longer tracked, counted or reported as missing, until a run records something about it. Its backups are kept. Recorded with the name of the caller.',
     },
     async ({ params }, deps: BackupsDeps, c) => {
       const name = `${params.owner}/${params.name}`;
@@ -51,7 +51,7 @@ export const forgetEndpoints: readonly Endpoint<BackupsDeps>[] = [
       ...common,
       method: 'delete',
       summary: 'Track a forgotten repository again',
-      description: 'Changes nothing of one that is not forgotten.',
+      description: 'Does nothing if the repository is not forgotten.',
     },
     async ({ params }, deps: BackupsDeps, c) => {
       const name = `${params.owner}/${params.name}`;

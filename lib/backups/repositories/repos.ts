@@ -19,7 +19,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       ...common,
       path: '/api/repos',
       summary: 'List tracked repositories, each with its state',
-      description: 'One entry per repository, from its newest result.',
+      description: 'One entry per repository, based on its newest result.',
       query: reposInput,
       responses: {
         200: { description: 'A page of repositories.', schema: listOf(trackedRepository) },
@@ -54,7 +54,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/repos/:owner/:name/history',
       summary: 'List the results of one repository, newest first',
       description:
-        'The name matches in any letter case. Unchanged repositories leave no result. An error message is cut to 4,000 characters.',
+        'The name matches in any letter case. A run that finds the repository unchanged adds no result. An error message is cut to 4,000 characters.',
       params: repositoryInput,
       query: pageInput,
       responses: {

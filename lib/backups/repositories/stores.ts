@@ -10,20 +10,20 @@ const repositoryStores = z
     data: z.array(
       z.object({
         store: z.string().meta({
-          description: 'Its address without parameters.',
+          description: 'The address of the store without parameters.',
           example: 's3://backups/git',
         }),
         version: z.int().nullable().meta({
           description:
-            'The newest version that it has; null if none, or if versions have no numbers.',
+            'The newest version in the store; null if there is none, or if versions have no numbers.',
         }),
-        stored_at: timestamp.nullable().meta({ description: 'When it got that version.' }),
+        stored_at: timestamp.nullable().meta({ description: 'When that version was stored.' }),
         failing_since: timestamp.nullable().meta({
           description:
-            'Since when storing has failed, or the store could not be reached; null if it does not fail.',
+            'Since when storing has failed or the store was unreachable; null if storing works.',
         }),
         reason: z.string().meta({
-          description: 'Why it failed, at most 1,000 characters; empty if it did not.',
+          description: 'Why storing failed, at most 1,000 characters; empty if it works.',
         }),
       }),
     ),
@@ -38,9 +38,9 @@ export const storesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       tag: 'Repositories',
       access: 'reader',
       path: '/api/repos/:owner/:name/stores',
-      summary: 'List the stores of one repository, those that fail first',
+      summary: 'List the stores of one repository, failing ones first',
       description:
-        'What the stores of BACKUP_STORES hold of it. Empty if nothing was ever stored, also for an unknown repository. The name matches in any letter case.',
+        'What the stores of BACKUP_STORES hold of the repository. Empty if nothing was ever stored, or if the repository is unknown. The name matches in any letter case.',
       params: repositoryInput,
       responses: { 200: { description: 'At most 100 stores.', schema: repositoryStores } },
     },

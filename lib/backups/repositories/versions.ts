@@ -12,7 +12,7 @@ const BASE = '/api/repos/:owner/:name/versions';
 
 const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;
 
-/** GET /api/repos/:owner/:name/versions and the refs of one. */
+/** GET /api/repos/:owner/:name/versions and …/versions/:id/refs. */
 export const versionsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
@@ -20,7 +20,7 @@ export const versionsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: BASE,
       summary: 'List the versions of one repository, newest first',
       description:
-        'Each run that found a change made one. The name matches in any letter case. Archives of earlier releases have no versions.',
+        'Each run that found a change added a version. The name matches in any letter case. Archives of earlier releases have no versions.',
       params: repositoryInput,
       query: versionsInput,
       responses: {
@@ -44,9 +44,9 @@ export const versionsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       params: versionInput,
       query: refsInput,
       responses: {
-        200: { description: 'The version, and refs of it.', schema: versionRefs },
+        200: { description: 'The version and its refs.', schema: versionRefs },
         404: {
-          description: 'No such version, or retention has let it go.',
+          description: 'No such version, or retention has pruned it.',
           schema: plainError,
         },
       },

@@ -9,39 +9,39 @@ import { rememberInRedis } from '../../alerts/outage/redis-memory.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
 import type { Deps } from '../../deps.ts';
 
-/** A database that is back this soon was restarted, or woke up slowly. */
+/** A shorter outage is a restart or a slow wake-up, and is not reported. */
 const TOLERATED_OUTAGE_MS = 5 * 60_000;
 
 export interface OutageWatchDeps extends Deps<BackupsConfig> {
-  /** Keeps what was told of an outage. Null: Redis does, if there is one. */
+  /** Records which channels were notified of an outage. Null means Redis if configured. */
   outageMemory: OutageMemory | null;
 }
 
-/** What the server knows and tells of a database that is away. A failure of it is logged, and fails no sweep. */
+/** Tracks database outages and notifies the channels. Its failures are logged and do not fail the sweep. */
 export interface OutageWatch {
-  /** An earlier sweep found the database away, or a worker on this machine did. */
+  /** Whether an earlier sweep, or a worker on this machine, found the database down. */
   isKnown: boolean;
-  /** Tells the channels of ALERT_CHANNELS: those of the page are in the database. */
-  databaseAway(): Promise<void>;
-  /** Records the outage that was known, so that its channels hear that it is over. */
-  databaseBack(): Promise<void>;
+  /** Notifies only the channels of ALERT_CHANNELS: those added on the page are in the database. */
+  reportDown(): Promise<void>;
+  /** Records the outage, if one is known, so that its channels are notified of its end. */
+  reportUp(): Promise<void>;
 }
 
-/** Null without a place that outlives this process: each sweep would tell the outage again. */
+/** Null if nothing outlives this process to record notifications in: every sweep would report the outage again. */
 export async function watchOutage(deps: OutageWatchDeps): Promise<OutageWatch | null> {
   const { outageMemory, redis, databaseUse, clock, log, config, fetch } = deps;
   const memory = outageMemory ?? (redis === null ? null : rememberInRedis(redis));
   if (memory === null) return null;
   const outage = { memory, who: 'The server', clock, tell: (text: string) => log.warn(text) };
   const logFailure = (error: unknown) =>
-    log.error('an outage of the database could not be followed', { error });
+    log.error('a database outage could not be tracked', { error });
   const isKnown = await memory.read().then(isOngoing, (error) => {
     logFailure(error);
     return false;
   });
   return {
     isKnown,
-    async databaseAway() {
+    async reportDown() {
       try {
         const channels = await openAlertChannels(config, { db: null, fetch, clock });
         const reason = 'it has not answered for 10 minutes';
@@ -53,7 +53,7 @@ export async function watchOutage(deps: OutageWatchDeps): Promise<OutageWatch | 
         logFailure(error);
       }
     },
-    async databaseBack() {
+    async reportUp() {
       if (isKnown) await recordDatabaseBack(databaseUse.unnoted, outage).catch(logFailure);
     },
   };

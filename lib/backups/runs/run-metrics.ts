@@ -15,7 +15,7 @@ export const runMetricsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       tag: 'Dashboard',
       access: 'reader',
       path: '/api/metrics',
-      summary: 'Read the runs of the last days with their statistics',
+      summary: 'Read the runs of the last days, with statistics',
       query: daysInput,
       responses: {
         200: { description: 'Runs, oldest first, and statistics.', schema: runMetrics },

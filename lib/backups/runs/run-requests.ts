@@ -20,7 +20,7 @@ const runRequest = z
   .object({
     id: z.int(),
     status: z.string().meta({
-      description: `${runRequestStatuses.join(', ')}; other programs may have stored another.`,
+      description: `${runRequestStatuses.join(', ')}; other programs may have stored other values.`,
     }),
     target_repo: z.string().nullable().meta({ description: 'Null for all repositories.' }),
     requested_by: z.string(),
@@ -29,7 +29,8 @@ const runRequest = z
     claimed_at: timestamp.nullable(),
     run_id: z.int().nullable().meta({ description: 'The run that claimed it.' }),
     withdrawn: z.boolean().meta({
-      description: 'Withdrawn before a worker claimed it. Its status is failed.',
+      description:
+        'Whether it was withdrawn before a worker claimed it. Its status is then failed.',
     }),
   })
   .meta({ id: 'RunRequest' });
@@ -41,10 +42,10 @@ const queuedRequest = z
 const newRequest = z
   .object({
     target_repo: z.string().trim().min(1).max(500).nullish().meta({
-      description: 'A tracked repository, in any letter case. Left out: all of them.',
+      description: 'A tracked repository, in any letter case. Default: all repositories.',
     }),
     reason: z.string().trim().max(500).default('').meta({
-      description: 'Why. Shown in the log of the run.',
+      description: 'The reason, shown in the log of the run.',
     }),
   })
   .meta({ id: 'NewRunRequest' });
@@ -77,7 +78,7 @@ export const runRequestsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       access: 'identified',
       summary: 'Request a backup run of one repository, or of all',
       description:
-        'Nothing starts at once: the worker claims the request with its next run that covers the target.',
+        'Does not start a run at once: the next run that covers the target claims the request.',
       body: { encoding: 'json', schema: newRequest },
       responses: {
         200: {

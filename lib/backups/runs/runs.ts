@@ -32,7 +32,7 @@ export const runsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       summary: 'Read the latest run, with its fixes',
       responses: {
         200: {
-          description: 'The run; null when no run exists.',
+          description: 'The run; null if there is none yet.',
           schema: z.object({ run: latestRun.nullable() }),
         },
       },

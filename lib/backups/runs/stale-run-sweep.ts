@@ -8,17 +8,17 @@ import { sweepStaleRuns } from '../../records/runs/stale-runs.ts';
 import { updateActiveGeneration } from '../../search/update-active-generation.ts';
 import { type OutageWatchDeps, watchOutage } from './outage-watch.ts';
 
-/** Time between sweeps. A database that was not used for longer is left asleep. */
+/** Time between sweeps. A database that has been idle for longer is left asleep. */
 const SWEEP_INTERVAL_MS = 10 * 60_000;
-/** An idle database is swept by the first sweep of each hour only, so that alerts are raised when the worker is gone. */
+/** An idle database is swept once an hour, so that alerts are raised even if the worker has stopped. */
 const HOUR_MS = 60 * 60_000;
 
 export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: true; reason: string };
 
 /**
  * Fails runs whose worker stopped, raises alerts, and enqueues new records for search. Touches an idle database only
- * once an hour, so that one that scales to zero can sleep. Throws SERVICE_UNAVAILABLE if the database is away; the
- * second sweep in a row that finds it so tells the channels.
+ * once an hour, so that one that scales to zero can sleep. Throws SERVICE_UNAVAILABLE if the database is down; the
+ * second sweep in a row to find it down notifies the channels.
  */
 export async function sweep(deps: OutageWatchDeps): Promise<SweepOutcome> {
   const now = deps.clock.now();
@@ -33,18 +33,18 @@ export async function sweep(deps: OutageWatchDeps): Promise<SweepOutcome> {
   try {
     runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
   } catch (error) {
-    if (isDatabaseUnavailable(error)) await outage?.databaseAway();
+    if (isDatabaseUnavailable(error)) await outage?.reportDown();
     throw error;
   }
   for (const run_id of runIds)
     deps.log.warn('marked a run as failed: its worker stopped', { run_id });
-  await outage?.databaseBack();
+  await outage?.reportUp();
   await raise(deps);
   await updateSearch(deps);
   return { swept: runIds.length, run_ids: runIds };
 }
 
-/** Evaluates the rules and tells the channels. A failure is logged; the runs are already swept. */
+/** Evaluates the rules and notifies the channels. A failure is only logged, because the runs are already swept. */
 async function raise({
   databaseUse,
   clock,
@@ -61,7 +61,7 @@ async function raise({
   }
 }
 
-/** Adds new records to the active embedding generation. A failure is logged; the runs are already swept. */
+/** Adds new records to the active embedding generation. A failure is only logged, as above. */
 async function updateSearch({
   databaseUse,
   clock,
