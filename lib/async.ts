@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
 /**
- * Calls `make` once and gives its value to every caller. A failure is not kept: the next call tries again.
+ * Calls `make` once and returns its value to every caller. A failure is not cached: the next call tries again.
  */
 export function loadOnce<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | null = null;
@@ -64,8 +64,8 @@ export class PendingWork {
 }
 
 /**
- * A signal that follows another until released. For work that is shorter than the other signal's life, so
- * that the work's listeners do not accumulate there.
+ * A signal that follows another until released. Keeps the listeners of short-lived work from accumulating on a
+ * long-lived signal.
  */
 export function linkSignal(to: AbortSignal): LinkedSignal {
   const own = new AbortController();

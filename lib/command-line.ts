@@ -2,8 +2,8 @@ import { type Command, CommanderError } from 'commander';
 import { AppError } from './errors.ts';
 
 /**
- * Parses a command line without printing anything. Returns the help text if it was asked for, else null.
- * Throws BAD_REQUEST for wrong usage, and never repeats a value that was typed: it may be a secret.
+ * Parses a command line without printing anything. Returns the help text if it was requested, otherwise null.
+ * Throws BAD_REQUEST for wrong usage, without repeating typed values, which may be secrets.
  */
 export function parseCommandLine(program: Command, args: readonly string[]): string | null {
   let printed = '';
@@ -27,7 +27,7 @@ export function parseCommandLine(program: Command, args: readonly string[]): str
   }
 }
 
-/** Wrong usage of a command; ends it with exit code 2. */
+/** The error for wrong usage of a command; exits with code 2. */
 export function wrongUsage(message: string): AppError {
   return new AppError('BAD_REQUEST', message);
 }
@@ -36,7 +36,7 @@ function listCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(listCommands)];
 }
 
-/** Commander would use the next option as the value of an option without one. */
+/** Rejects options without a value: Commander would take the next option as the value. */
 function checkOptionValues(commands: readonly Command[], args: readonly string[]): void {
   const names = new Set(
     commands.flatMap(({ options }) =>

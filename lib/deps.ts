@@ -14,7 +14,7 @@ import type { Redactor } from './security/redaction/redactor.ts';
  */
 export interface Deps<Config> {
   config: Config;
-  /** Records its use in `databaseUse`. */
+  /** The database; its use is recorded in `databaseUse`. */
   db: Database;
   databaseUse: DatabaseUse;
   redis: Redis | null;

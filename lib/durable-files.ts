@@ -3,13 +3,13 @@ import { link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { nullIfMissing } from './files.ts';
 
-/** What a file system without hard links says. */
+/** Error codes of file systems without hard links. */
 const noLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Moves a file to a name that nothing has yet. False, and nothing is moved, if the name is taken. */
+/** Moves a file to an unused name. Returns false, without moving it, if the name is taken. */
 export async function moveNew(from: string, to: string): Promise<boolean> {
   try {
-    // Unlike `rename`, this never replaces a file that another repository has just put there.
+    // Unlike `rename`, this never replaces a file that another repository has just created.
     await link(from, to);
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
@@ -33,7 +33,7 @@ export async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Writes a file that only its owner reads. Whoever reads it finds the old text or the new one, whole. */
+/** Writes a file that only its owner can read. Readers find either the old text or the complete new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.new`;
   try {

@@ -80,12 +80,12 @@ export class AppError extends Error {
   }
 }
 
-/** The message of whatever was thrown. */
+/** The message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The same, followed by the message of its cause if it has one. */
+/** The message of a thrown value, followed by the message of its cause if it has one. */
 export function messageWithCause(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error);

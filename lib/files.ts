@@ -11,12 +11,12 @@ export async function nullIfMissing<Value>(reading: Promise<Value>): Promise<Val
   }
 }
 
-/** Whether an error is one of the file system, such as EACCES or ENOSPC, which the user has to fix. */
+/** Whether this is a file system error, such as EACCES or ENOSPC, which the user has to fix. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error;
 }
 
-/** Moves the position of an open file, which a child process shares. Throws if the file is shorter. */
+/** Advances the position of an open file, which child processes share. Throws if the file is too short. */
 export async function skipBytes(handle: FileHandle, length: number): Promise<void> {
   const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));
   for (let left = length; left > 0; ) {
@@ -26,7 +26,7 @@ export async function skipBytes(handle: FileHandle, length: number): Promise<voi
   }
 }
 
-/** The bytes of a file, at most 1 MiB at once. A small file gets a small buffer: thousands of large ones are slow. */
+/** Reads a file in chunks of at most 1 MiB. Small files get small buffers: thousands of large ones are slow. */
 export async function* readChunks(path: string): AsyncIterable<Buffer> {
   const { size } = await stat(path);
   const highWaterMark = Math.min(Math.max(size, 2 ** 12), 2 ** 20);

@@ -5,7 +5,7 @@ import { createRedactor, type Redactor } from './security/redaction/redactor.ts'
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Extra fields of a log record. Never arguments, credentials or bodies. */
+/** Extra fields of a log record. They must never contain arguments, credentials or bodies. */
 export type LogFields = Record<string, unknown>;
 
 export interface Log {
@@ -49,7 +49,7 @@ function writeRecord(head: LogFields, fields: LogFields, redactor: Redactor): st
   try {
     return JSON.stringify({ ...head, ...fields }, readable);
   } catch {
-    // Not serializable, for example circular. Logging must never throw.
+    // Some value is not serializable, for example circular. Logging must never throw.
     const texts = Object.entries(fields).map(([name, value]) => [
       name,
       typeof value === 'object' ? inspect(value, { breakLength: Number.POSITIVE_INFINITY }) : value,

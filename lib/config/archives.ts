@@ -11,7 +11,7 @@ export const archiveVariables = z.object({
     .describe('archive folder; default `<DATA_DIR>/archives`'),
 });
 
-/** Where the archives are, and the programs that read them. */
+/** Where the archives are, and the PATH on which to find the programs that read them. */
 export interface ArchiveConfig {
   DATA_DIR: string;
   BACKUP_ARCHIVE_PATH?: string | undefined;
@@ -23,7 +23,7 @@ export function archivePath(config: ArchiveConfig) {
   return config.BACKUP_ARCHIVE_PATH ?? resolve(config.DATA_DIR, 'archives');
 }
 
-/** Which versions are kept: all of the last days, then one for each day, week and month. */
+/** How many versions to keep: all of the last days, then one per day, week and month. */
 export interface RetentionPolicy {
   allDays: number;
   daily: number;
@@ -31,7 +31,7 @@ export interface RetentionPolicy {
   monthly: number;
 }
 
-/** The versions of archives. */
+/** Versions of archives: retention, checks and increments. */
 export const versionVariables = z.object({
   BACKUP_KEEP: z
     .string()
@@ -43,26 +43,26 @@ export const versionVariables = z.object({
       return z.NEVER;
     })
     .describe(
-      'which versions of a repository are kept: all of the last days, then the newest of each day, week and month; parts may be left out',
+      'which versions of a repository are kept: all of the last days, then the newest of each day, week and month; each part is optional',
     ),
   VERIFY_BUDGET_MINUTES: wholeNumber(0, 24 * 60)
     .default(2)
     .describe(
-      'how many minutes each run reads archives again, those that were not checked for longest, to find damage; each at most once in 20 hours',
+      'how many minutes each run spends rereading archives to find damage, starting with those unchecked for longest; each archive at most once in 20 hours',
     ),
   BACKUP_INCREMENTS_FROM_MIB: wholeNumber(0, 1_000_000)
     .optional()
     .describe(
-      'from this size in MiB on, an archive gets increments instead of being written anew with each change; default 64, or 1 with a git destination in the layout `parts`',
+      'archives of at least this size in MiB get increments instead of being rewritten with each change; default 64, or 1 with a git destination in the layout `parts`',
     ),
 });
 
-/** The folder of the mirrors, a cache. */
+/** The folder of the mirrors, which are only a cache. */
 export function mirrorFolder({ DATA_DIR }: { DATA_DIR: string }): string {
   return resolve(DATA_DIR, 'mirrors');
 }
 
-/** Null if the text is no policy. */
+/** Null if the text is not a valid policy. */
 function parseRetention(text: string): RetentionPolicy | null {
   const policy: RetentionPolicy = { allDays: 0, daily: 0, weekly: 0, monthly: 0 };
   const seen = new Set<string>();

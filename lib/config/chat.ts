@@ -8,7 +8,7 @@ export const chatVariables = z.object({
     .describe('time limit of a chat turn, in seconds'),
   AGENT_HISTORY_MAX_MESSAGES: wholeNumber(0, 500)
     .default(20)
-    .describe('number of earlier messages sent to the model'),
+    .describe('how many earlier messages are sent to the model'),
   HITL_CONFIRMATION_TIMEOUT_SECONDS: seconds(86_400)
     .default(120)
     .describe('seconds after which an unanswered confirmation expires'),

@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ConfigError, type Environment } from './read.ts';
 
-/** The merged environment, and where it came from. */
+/** The merged environment, and where each variable came from. */
 export interface LoadedEnvironment {
   environment: Environment;
   hasEnvFile: boolean;
-  /** The file that a variable came from; null when it came from the process environment. */
+  /** The file that a variable came from; null if it came from the process environment. */
   fileOf(name: string): string | null;
   /** Where `npm start` stores generated secrets. */
   localEnvFile: string;

@@ -2,13 +2,13 @@ import type { GatewayConfig } from './gateway.ts';
 import type { Environment } from './read.ts';
 import { MIN_SECRET_LENGTH } from './values.ts';
 
-/** Variables that a feature needs, all of them. */
+/** The variables that each feature requires. */
 export const neededVariables = {
   /** Reports by mail. */
   mail: ['RESEND_API_KEY', 'SMTP_FROM', 'SMTP_TO'],
-  /** Users who connect their own key of the model gateway. */
+  /** Users' own model gateway keys. */
   ownGatewayKeys: ['CREDENTIALS_ENCRYPTION_KEY'],
-  /** Channels of alerts that are added on the page. */
+  /** Alert channels added on the page. */
   channelsOfPage: ['CREDENTIALS_ENCRYPTION_KEY'],
   /** The MCP server over the network. */
   mcp: ['MCP_AUTH_TOKEN'],
@@ -26,7 +26,7 @@ export function findMissing<Name extends Feature>(
   return names.filter((name) => (config[name] ?? '').length === 0);
 }
 
-/** Whether users without a key of their own may chat with the server's. */
+/** Whether users without their own key may chat with the server's keys. */
 export function offersServerKeys({
   GATEWAY_API_KEYS,
   GATEWAY_ALLOW_SERVER_KEYS,
@@ -34,7 +34,7 @@ export function offersServerKeys({
   return GATEWAY_API_KEYS.length > 0 && GATEWAY_ALLOW_SERVER_KEYS;
 }
 
-/** Whether MCP_AUTH_TOKEN is set, for parts that must not fail when it is too short. */
+/** Whether MCP_AUTH_TOKEN is set, for code that must not fail if it is too short. */
 export function hasMcpToken({ MCP_AUTH_TOKEN = '' }: Environment): boolean {
   return MCP_AUTH_TOKEN.length >= MIN_SECRET_LENGTH;
 }

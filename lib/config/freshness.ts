@@ -4,7 +4,7 @@ const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as con
 
 const MAX_SCHEDULE_MS = 365 * unitMs.d;
 
-/** The states of repositories. */
+/** When a repository counts as stale. */
 export const freshnessVariables = z.object({
   FRESHNESS_HOURS: z.coerce
     .number('must be a number of hours')
@@ -25,14 +25,14 @@ export const freshnessVariables = z.object({
     })
     .optional()
     .describe(
-      'how often you start a run, such as `30m`, `24h`, `1d` or `1w`; default: learnt from the last runs. It starts none by itself',
+      'how often you start a run, such as `30m`, `24h`, `1d` or `1w`; default: learned from the last runs. Does not start runs by itself',
     ),
 });
 
-/** What the freshness of repositories is judged by; BACKUP_EVERY is in milliseconds. */
+/** The settings for judging freshness; BACKUP_EVERY is in milliseconds. */
 export type FreshnessConfig = z.output<typeof freshnessVariables>;
 
-/** In milliseconds; null if the text is no time, or not above 0 and at most a year. */
+/** Returns milliseconds; null unless the text is a duration above 0 and at most a year. */
 function parseSchedule(text: string): number | null {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   if (count === undefined || unit === undefined) return null;

@@ -13,7 +13,7 @@ export const gatewayVariables = z.object({
   GATEWAY_AUTH_URL: secureUrl
     .optional()
     .describe(
-      'where an authorization code is exchanged for a key; default `<GATEWAY_BASE_URL>/auth/keys`',
+      'endpoint that exchanges an authorization code for a key; default `<GATEWAY_BASE_URL>/auth/keys`',
     ),
   GATEWAY_AUTHORIZE_URL: secureUrl
     .default('https://openrouter.ai/auth')

@@ -8,12 +8,12 @@ const accountName = z
   .string()
   .regex(/^[a-z\d][a-z\d_-]{0,99}$/i, 'must be the name of an account of the git host');
 
-// Only valid header characters, to catch stray line breaks.
+// Allows only valid header characters, to catch stray line breaks.
 const token = z.string().regex(/^[\x21-\x7e]+$/, 'must be a token, without spaces or line breaks');
 
 const GITHUB = 'https://github.com';
 
-/** The git host: its addresses, what to back up from it and where to push archives. */
+/** The git host: its addresses, what to back up from it, and where to push archives. */
 export const gitHostVariables = z.object({
   GIT_HOST_URL: secureUrl
     .default(GITHUB)
@@ -23,7 +23,7 @@ export const gitHostVariables = z.object({
     .optional()
     .transform((address) => address?.replace(/\/+$/, ''))
     .describe(
-      'its API; default https://api.github.com, or `<GIT_HOST_URL>/api/v3` (api.… for ghe.com hosts)',
+      'URL of its API; default https://api.github.com, or `<GIT_HOST_URL>/api/v3` (api.… for ghe.com hosts)',
     ),
   GIT_APP_CLIENT_ID: z
     .string()
@@ -60,12 +60,12 @@ export const gitHostVariables = z.object({
     .enum(['parts', 'files'], 'must be parts or files')
     .optional()
     .describe(
-      'how archives are kept there: parts (one push a run, increments, no limit of size) or files (one file for each archive, at the root); default: files if there are archives at its root, else parts',
+      'how archives are kept there: parts (one push per run, increments, no size limit) or files (one file per archive, at the root); default: files if there are archives at its root, otherwise parts',
     ),
   BACKUP_REPO_MAX_SIZE: wholeNumber(1, 100_000_000)
     .optional()
     .describe(
-      'size in MiB above which that repository starts again, without its history, with what the newest state of each archive needs; only in the layout `parts`; default no limit',
+      'size in MiB above which that repository is restarted without its history, keeping what the newest state of each archive needs; only in the layout `parts`; default no limit',
     ),
   BACKUP_CONFIG_DIR: z
     .string()

@@ -10,7 +10,7 @@ export const listenVariables = z.object({
 
 export type ListenConfig = z.output<typeof listenVariables>;
 
-/** The port to listen on: PORT, else SERVER_PORT, else 8080. */
+/** The port to listen on: PORT, SERVER_PORT or 8080, in this order. */
 export function listenPort(config: ListenConfig): number {
   return config.PORT ?? config.SERVER_PORT ?? 8080;
 }

@@ -28,7 +28,7 @@ export const mailVariables = z.object({
       z.array(z.email('must be a list of mail addresses')).max(50, 'must be a list of at most 50'),
     )
     .default([])
-    .describe('comma-separated addresses to which reports may be sent, and no others'),
+    .describe('comma-separated list of the only addresses to which reports may be sent'),
   REPORTS_ACCEPT_INTERNAL: flag(false).describe(
     'true: the MCP server may mail reports to SMTP_TO with the internal secret',
   ),

@@ -53,7 +53,7 @@ export const mcpSurfaceVariables = z.object({
   ...mcpVariables.shape,
   ...freshnessVariables.shape,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
-  // To find git.
+  // Needed to find git.
   PATH: z.string().optional(),
 });
 

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { wholeNumber } from './values.ts';
 
-/** The metrics. */
+/** Prometheus metrics. */
 export const metricsVariables = z.object({
   METRICS_REPOSITORIES: wholeNumber(0, 100_000)
     .default(2_000)
     .describe(
-      'up to this many tracked repositories have series of their own in /metrics; with more, there are only those of all together',
+      'up to this many tracked repositories have their own series in /metrics; with more, there are only totals',
     ),
 });

@@ -28,7 +28,7 @@ export const observatoryVariables = z.object({
   ...freshnessVariables.shape,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
-  // To find git.
+  // Needed to find git.
   PATH: z.string().optional(),
   VERCEL_URL: z
     .string()

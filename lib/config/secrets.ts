@@ -35,8 +35,8 @@ export const secretNames: readonly string[] = [
 ];
 
 /**
- * The configured secret values, for the redactor: all secret variables, the passwords in URLs, both encoded and
- * decoded, and the secret parts of the addresses of channels.
+ * The configured secret values, for the redactor: all secret variables, passwords in URLs, both encoded and decoded,
+ * and the secret parts of channel addresses.
  */
 export function configuredSecrets(environment: Environment): string[] {
   const values = secretVariables.flatMap((name) => {
@@ -58,7 +58,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not percent-encoded, for example a password with a bare %.
+    // Not percent-encoded: for example a password with a bare %.
     return text;
   }
 }

@@ -30,7 +30,7 @@ export const secret = atLeast(MIN_SECRET_LENGTH);
 /** A user's password. */
 export const password = atLeast(MIN_PASSWORD_LENGTH);
 
-/** Comma-separated entries, without the empty ones. */
+/** Comma-separated entries; empty ones are dropped. */
 export const list = z.string().transform((value) =>
   value
     .split(',')
@@ -47,8 +47,8 @@ export const network = z
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
 /**
- * A URL that secrets are sent to: https, or http to loopback. It must not contain credentials, which could
- * end up in logs; `fetch` rejects them anyway.
+ * A URL that secrets are sent to: https, or http to loopback. Credentials are not allowed: they could end up in logs,
+ * and `fetch` rejects them anyway.
  */
 export const secureUrl = z
   .string()

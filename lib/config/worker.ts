@@ -18,19 +18,19 @@ export const workerVariables = z.object({
     .default(4)
     .describe('how many repositories a run backs up at once, 1 to 64'),
   BACKUP_ONLY: patterns.describe(
-    'patterns of the only repositories to back up, separated by commas, such as `team/*, web-?`; `--only` replaces them',
+    'patterns of the only repositories to back up, separated by commas, such as `team/*, web-?`; overridden by `--only`',
   ),
   BACKUP_EXCLUDE: patterns.describe(
-    'patterns of repositories to leave out, likewise; `--exclude` replaces them',
+    'patterns of repositories to skip, separated by commas; overridden by `--exclude`',
   ),
   DRILL_BUDGET_MINUTES: wholeNumber(0, 24 * 60)
     .default(5)
     .describe(
-      'how many minutes after each run archives are restored to prove that they can be, those first whose proof is oldest; 0 for never; see docs/restore-drills.md',
+      'minutes spent after each run on restoring archives to prove that they can be restored, oldest proof first; 0: none; see docs/restore-drills.md',
     ),
   HEARTBEAT_URL: secureUrl
     .optional()
     .describe(
-      'a ping address of Healthchecks or a service like it, which hears of each run: its start, success or failure',
+      'ping URL of Healthchecks or a similar service, called at the start, success or failure of each run',
     ),
 });

@@ -34,7 +34,7 @@ export interface PoolStats {
  */
 export interface Database {
   readonly driver: 'embedded' | 'pg' | 'neon';
-  /** Returns rows as objects. Select only text, integers, and JSON cast to text: other types differ between drivers. */
+  /** Returns rows as objects. Select only text, integers and JSON cast to text: other types differ between drivers. */
   query<Row>(
     statement: Statement,
     values?: readonly SqlValue[],
@@ -74,7 +74,7 @@ export function databaseUnavailable(cause: unknown): AppError {
   });
 }
 
-/** Whether the database did not answer; other errors of this code need somebody to repair something. */
+/** Whether the database did not answer. Other SERVICE_UNAVAILABLE errors do not go away without a repair. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof DatabaseUnavailable;
 }

@@ -20,7 +20,7 @@ export function localSocketPath({ host, port }: ServerAddress): string | null {
   return fitsSocketPath(path) ? path : shorter(path, relative('', path));
 }
 
-/** Is a path short enough for a socket? */
+/** Whether a path is short enough for a socket. */
 export function fitsSocketPath(path: string): boolean {
   if (path.startsWith(PIPES)) return true;
   return Buffer.byteLength(path) <= (process.platform === 'linux' ? 107 : 103);

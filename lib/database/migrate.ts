@@ -9,7 +9,7 @@ import type { Database } from './database.ts';
 const LOCK_KEY = 7_205_759_403_792;
 const MIGRATION_TIMEOUT_MS = 60 * 60_000;
 
-/** Conditional, so that a role that may not create schemas can start when nothing is to do. */
+/** Conditional, so that a role without the right to create schemas can start if there is nothing to do. */
 const createJournal = `
   IF to_regclass('drizzle.__drizzle_migrations') IS NULL THEN
     CREATE SCHEMA IF NOT EXISTS drizzle;
@@ -44,7 +44,7 @@ export async function migrate(database: Database, folder: string): Promise<numbe
     return gained;
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    // For example missing privileges, or another program's table with one of our names.
+    // For example missing privileges, or another program's table with the same name as one of ours.
     throw new AppError('INTERNAL_ERROR', 'the migrations could not be applied', { cause });
   }
 }

@@ -45,7 +45,7 @@ export function openNeonDatabase({ url, fetch: send }: OpenDatabaseOptions): Dat
   };
 }
 
-/** Was the response invalid JSON, or cut off? The driver does not wrap these errors. */
+/** Whether the response was cut off or not JSON. The driver does not wrap these errors. */
 function isBrokenAnswer(error: unknown): boolean {
   const isCut = error instanceof TypeError && error.message === 'terminated';
   return error instanceof SyntaxError || isCut;

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import { hasOwnProcess } from '../processes/own-process.ts';
 import { type Database, databaseUnavailable, type OpenDatabaseOptions } from './database.ts';
 
-/** Does this host belong to Neon? */
+/** Whether the host belongs to Neon. */
 export function isNeonHost(hostname: string): boolean {
   return hostname === 'neon.tech' || hostname.endsWith('.neon.tech');
 }
@@ -22,7 +22,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   return openPgDatabase(options);
 }
 
-/** Like `openDatabase`, but loads the driver with the first query, to keep it out of cold starts. */
+/** Like `openDatabase`, but loads the driver on the first query, to keep it out of cold starts. */
 export function openLazily(options: OpenDatabaseOptions): Database {
   let opening: Promise<Database> | null = null;
   let opened: Database | null = null;
@@ -45,7 +45,7 @@ function chooseDriver(url: string): 'neon' | 'pg' {
   if (isNeonHost(new URL(url).hostname)) return 'neon';
   if (hasOwnProcess()) return 'pg';
   throw new ConfigError(
-    'DATABASE_URL must name a host of Neon: this runtime keeps no connections between requests',
+    'DATABASE_URL must name a Neon host: this runtime keeps no connections between requests',
   );
 }
 

@@ -154,7 +154,7 @@ function takeClient(pool: Pool, deadline: number): Promise<PoolClient> {
   });
 }
 
-/** Is the connection still usable? Only after an error that the server reported for one statement. */
+/** Whether the connection is still usable: only if the server reported the error for a single statement. */
 function isSound(error: unknown): boolean {
   return (
     error instanceof DatabaseError &&

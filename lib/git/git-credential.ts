@@ -1,6 +1,6 @@
 import type { Environment } from '../config/read.ts';
 
-/** A token of the git host and the only address to send it to. */
+/** A token for the git host, and the only address to send it to. */
 export interface GitCredential {
   /** The repository's https address (http to loopback). */
   location: string;
@@ -8,7 +8,7 @@ export interface GitCredential {
 }
 
 /**
- * Environment variables that make git send a token as a header to one address only, never along a redirect.
+ * Environment variables that make git send a token as a header to one address only, and never after a redirect.
  * The token does not appear in arguments, in the remote's URL or in a configuration file. Configuration
  * already in `environment` is kept, except for credentials of that address.
  */

@@ -19,7 +19,7 @@ export class GitError extends Error {
   }
 }
 
-/** Whether git itself failed: it was there, and was not stopped. */
+/** Whether git itself failed, as opposed to being missing or stopped. */
 export function isGitFailure(error: unknown): error is GitError {
   return error instanceof GitError && error.fault === 'failed';
 }
@@ -209,7 +209,7 @@ function gitEnvironment(environment: Environment): Environment {
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_NO_LAZY_FETCH: '1',
     GIT_OPTIONAL_LOCKS: '0',
-    // Refs in files, also where a later git has another default: they are renamed there.
+    // Stores refs in files, even if a later git has another default: we rename refs there.
     GIT_DEFAULT_REF_FORMAT: 'files',
   };
 }
@@ -221,7 +221,7 @@ function dropProgress(text: string): string {
 }
 
 function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): GitError {
-  // The command follows git's global options, of which -c has a value.
+  // The command follows git's global options; of these, only -c takes a value.
   const command =
     args.find((argument, index) => !argument.startsWith('-') && args[index - 1] !== '-c') ?? '';
   if (ending.code === 'ENOENT') {

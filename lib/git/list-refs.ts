@@ -1,6 +1,6 @@
 import type { Git } from './git.ts';
 
-/** The refs of a repository, or those that match patterns: object ids by full name, without HEAD. Throws GitError. */
+/** The refs of a repository, or those that match `patterns`: object ids by full name, without HEAD. Throws GitError. */
 export async function listRefs(
   git: Git,
   gitDir: string,

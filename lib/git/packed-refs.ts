@@ -6,8 +6,8 @@ import { nullIfMissing } from '../files.ts';
 import { splitRecords } from '../text/split-records.ts';
 
 /**
- * Replaces all refs of a repository that has none in files of their own. One file, as `git clone` writes it: a file
- * for each of 100,000 refs takes minutes. Names must be those of refs, and ids those of objects that are there.
+ * Replaces all refs of a repository that has no loose refs. Writes one file, as `git clone` does: a file for each of
+ * 100,000 refs takes minutes. Names must be valid, and the objects must exist.
  */
 export async function writePackedRefs(
   gitDir: string,
@@ -17,7 +17,7 @@ export async function writePackedRefs(
     name: Buffer.from(name),
     line: Buffer.from(`${id} ${name}\n`),
   }));
-  // git looks names up by halves, in the order of their bytes.
+  // git looks names up with a binary search, in byte order.
   lines.sort((one, other) => one.name.compare(other.name));
   const text = [Buffer.from('# pack-refs with: sorted \n'), ...lines.map(({ line }) => line)];
   const path = join(gitDir, 'packed-refs');
@@ -26,13 +26,13 @@ export async function writePackedRefs(
   await rename(`${path}.new`, path);
 }
 
-/** The refs in that file, with their ids; none if there is no file. Throws RecordTooLong. */
+/** Reads the packed refs: ids by name; empty if there is no such file. Throws RecordTooLong. */
 export async function readPackedRefs(gitDir: string): Promise<Map<string, string>> {
   const refs = new Map<string, string>();
   const path = join(gitDir, 'packed-refs');
   if ((await nullIfMissing(stat(path))) === null) return refs;
   for await (const line of splitRecords(createReadStream(path, 'utf8'), '\n')) {
-    // Comments begin with `#`, and what a tag points to with `^`.
+    // Skips comments, which start with `#`, and the objects that tags point to, which start with `^`.
     const [, id = '', name = ''] = /^([0-9a-f]+) (.+)$/s.exec(line) ?? [];
     if (name !== '') refs.set(name, id);
   }

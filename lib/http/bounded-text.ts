@@ -1,6 +1,6 @@
 /**
- * Reads a response body as UTF-8 text. Throws an Error once it exceeds `maxBytes`, so that another service
- * cannot exhaust our memory.
+ * Reads a response body as UTF-8 text. Throws an Error once it exceeds `maxBytes`, so that another service cannot
+ * exhaust our memory.
  */
 export async function readBoundedText(response: Response, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];

@@ -8,11 +8,11 @@ import { isInNetworks, parseNetworks } from './network.ts';
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Rejects requests that a browser sends on behalf of another site's page with 403, before the rate limit:
- * such a page could otherwise use up its visitor's requests and login attempts. Rejected are all requests
- * that may change something, and of the others those that the browser marks as cross-site, except navigations
- * and WebSocket handshakes (which check a list of origins themselves), and what is meant for other sites. Allowed cross-site requests are
- * flagged, so that they are rate limited separately.
+ * Rejects requests that a browser sends on behalf of another site's page with 403, before the rate limit: such a
+ * page could otherwise use up its visitor's requests and login attempts. It rejects all such requests that may change
+ * something, and reads that the browser marks as cross-site. Exceptions are navigations, WebSocket handshakes (which
+ * check a list of origins themselves), and paths meant for other sites. Allowed cross-site requests are flagged, so
+ * that they are rate limited separately.
  */
 export function rejectCrossSite(
   config: HttpConfig,
@@ -65,8 +65,8 @@ function isForeign(
 }
 
 /**
- * Does the request come from a page of this server? Browsers say so in Sec-Fetch-Site. Over plain http they do
- * that for localhost only; from other machines the Origin of a change says it.
+ * Whether the request comes from a page of this server. Browsers declare this in Sec-Fetch-Site. Over plain http they
+ * do so only for localhost; from other machines only changes declare it, in Origin.
  */
 function isSameOrigin(
   site: string | undefined,
@@ -81,7 +81,7 @@ function isSameOrigin(
   );
 }
 
-/** Is the request's method a safe one, which changes nothing? */
+/** Whether the request has a safe method, which changes nothing. */
 export function isReading(c: Context): boolean {
   return safeMethods.has(c.req.method);
 }

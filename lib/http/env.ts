@@ -8,7 +8,7 @@ export interface HttpEnv {
   Bindings: {
     /** The request of the Node.js server, if the app runs on one. */
     incoming?: { socket: { remoteAddress?: string | undefined } };
-    /** Its response, for a handler that takes the connection over. */
+    /** The response of the Node.js server, for a handler that takes the connection over. */
     outgoing?: ServerResponse;
   };
   Variables: {
@@ -20,13 +20,13 @@ export interface HttpEnv {
     hasInternalSecret: boolean;
     /** Whether a page of another origin made the request. */
     isCrossSite: boolean;
-    /** Does a page of this server stand behind the request? */
+    /** Whether a page of this server made the request. */
     isSameOrigin: boolean;
     /** Pattern of the route that serves the request, such as `/api/backups/:id`. */
     routePattern: string;
     /** Set by a handler that takes the connection over. */
     takeOver?: TakeOver;
-    /** The user whose token the request has. Set for routes with access `user`. */
+    /** The user of the request's token. Set for routes with access `user`. */
     user: string;
     /** The browser session of the token; null for a token without one. */
     browserSession: { id: string; expiresAt: number } | null;

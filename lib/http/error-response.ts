@@ -14,7 +14,7 @@ const enveloped: ReadonlySet<ErrorCode> = new Set([
 
 const RETRY_AFTER_SECONDS = '5';
 
-/** An error as it is sent to the client. */
+/** An error as sent to the client. */
 export interface ErrorResponse {
   status: (typeof errorCodes)[ErrorCode]['status'];
   headers: Record<string, string>;

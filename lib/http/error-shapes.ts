@@ -28,7 +28,7 @@ export const observatoryError = z
     }),
     request_id: z.string(),
     report_id: z.guid().optional().meta({
-      description: 'The report that was not mailed, with EMAIL_DELIVERY_FAILED and CONFLICT.',
+      description: 'The report that was not mailed; only with EMAIL_DELIVERY_FAILED and CONFLICT.',
     }),
   })
   .meta({ id: 'ObservatoryError' });

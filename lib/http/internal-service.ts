@@ -12,10 +12,10 @@ const MAX_MESSAGE = 300;
 
 /** Another service of this product, called with the internal secret. */
 export interface InternalService {
-  /** As error messages name it: `the service API`. */
+  /** The name in error messages, such as `the service API`. */
   name: string;
   url: string;
-  /** INTERNAL_SECRET. Undefined: sent without it. */
+  /** INTERNAL_SECRET. If undefined, requests are sent without it. */
   secret: string | undefined;
   fetch: typeof fetch;
   /** Timeout for the whole response. Default: 15 seconds. */
@@ -37,8 +37,8 @@ export interface InternalResponse {
 
 /**
  * Calls another service with X-Internal-Secret and reads its response, at most 32 MiB. Redirects are not
- * followed, because they could leak the secret. Throws ServiceResponseError for a status outside 2xx
- * (NOT_FOUND for 404, else SERVICE_UNAVAILABLE), and AppError SERVICE_UNAVAILABLE if there is no response.
+ * followed, because they could leak the secret. Throws ServiceResponseError for a status outside 2xx (NOT_FOUND
+ * for 404, otherwise SERVICE_UNAVAILABLE), and AppError SERVICE_UNAVAILABLE if there is no response.
  */
 export async function callInternalService(
   { name, url, secret, fetch, timeoutMs = DEFAULT_TIMEOUT_MS }: InternalService,
@@ -78,7 +78,7 @@ export class ServiceResponseError extends AppError {
   }
 }
 
-/** The shapes of error bodies of our services. */
+/** The shapes of our services' error bodies. */
 const errorBody = z.union([
   z.object({ error: z.object({ message: z.string() }) }).transform((body) => body.error.message),
   z.object({ error: z.string() }).transform((body) => body.error),

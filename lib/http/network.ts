@@ -57,24 +57,24 @@ export function isInNetworks(address: string, networks: readonly Network[]): boo
   );
 }
 
-/** Whether it is in 127.0.0.0/8 or ::1, also IPv4-mapped. */
+/** Whether the address is in 127.0.0.0/8 or ::1, including IPv4-mapped forms. */
 export function isLoopback(address: string): boolean {
   return parse(address)?.range() === 'loopback';
 }
 
-/** Addresses of clouds that tell a machine its secrets and are not link-local. */
+/** Cloud metadata addresses, which give a machine its secrets, that are not link-local. */
 const metadata = parseNetworks([
   // Alibaba, Oracle, Azure.
   ...['100.100.100.200', '192.0.0.192', '168.63.129.16', 'fd00:c1::a9fe:a9fe'],
-  // All of Amazon's own services, such as the agent that gives a pod its credentials.
+  // All local services of AWS, such as the agent that gives a pod its credentials.
   'fd00:ec2::/32',
   // Google, Scaleway, Linode.
   ...['fd20:ce::254', 'fd00:42::42', 'fd00:a9fe:a9fe::1'],
 ]);
 
 /**
- * Whether it is an address of the link, as the metadata of a cloud's machine has. Also one in brackets, and an IPv6
- * address that stands for such an IPv4 address.
+ * Whether the host is a link-local address or another cloud metadata address. Also recognizes addresses in brackets,
+ * and IPv6 addresses that embed such an IPv4 address.
  */
 export function isLinkLocal(hostname: string): boolean {
   const address = withoutBrackets(hostname);
@@ -82,7 +82,7 @@ export function isLinkLocal(hostname: string): boolean {
   return forms.some((form) => parse(form)?.range() === 'linkLocal' || isInNetworks(form, metadata));
 }
 
-/** The first of the eight parts with the IPv4 address, for IPv6 addresses that gateways translate. */
+/** IPv6 networks that gateways translate to IPv4, with the index of the first 16-bit part of the IPv4 address. */
 const embeddings = [
   {
     network: parseNetworks(['64:ff9b::/96', '64:ff9b:1::/48', '::ffff:0:0:0/96', '::/96']),
@@ -103,7 +103,7 @@ const privateRanges = new Set(['loopback', 'private', 'uniqueLocal', 'carrierGra
 const privateName =
   /^(?:localhost|[^.]+|.+\.(?:local|localdomain|lan|home|internal|home\.arpa))\.?$/i;
 
-/** Whether a host of a URL is by its address or name one of a private network, or this machine. */
+/** Whether the host of a URL is this machine or in a private network, judging by its address or name. */
 export function isPrivateHost(hostname: string): boolean {
   const parsed = parse(withoutBrackets(hostname));
   return parsed === null ? privateName.test(hostname) : privateRanges.has(parsed.range());

@@ -11,7 +11,7 @@ export class OpenConnections {
   readonly #limits: ConnectionLimits | null;
   readonly #isIdle: (socket: Socket) => boolean;
   readonly #onRejected: (address: string) => void;
-  /** By address and all, each in the order of last use. */
+  /** Connections by address and in total, each in the order of last use. */
   readonly #byAddress = new Map<string, Set<Socket>>();
   readonly #all = new Set<Socket>();
 

@@ -12,7 +12,7 @@ export interface Metrics {
   countShed(): void;
   /** Adds gauges of the database's connection pool. */
   observeDatabase(database: Database): void;
-  /** The metrics as Prometheus text, and those of another registry after them. */
+  /** The metrics as Prometheus text, followed by those of another registry. */
   render(more?: Registry): Promise<string>;
   contentType: string;
   /** The same metrics for `format=json`. */
@@ -31,7 +31,7 @@ export interface MetricFamily {
 /** prom-client's types lack `metricName`. */
 type NamedValue = MetricFamily['values'][number] & { metricName?: string };
 
-/** The route label of a 404. Raw paths would create a time series for each. */
+/** The route label of a 404. Raw paths would each create a time series. */
 const UNMATCHED_ROUTE = 'unmatched';
 
 const PROCESS_DELAY_MS = 1_000;
@@ -39,9 +39,8 @@ const PROCESS_DELAY_MS = 1_000;
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
- * Creates the metrics of one process. Memory, CPU time and event loop lag are included if the runtime is a
- * process of its own, which a workerd isolate is not. Their collection starts after a second, or when metrics
- * are first read.
+ * Creates the metrics of one process. Memory, CPU time and event loop lag are included if the runtime has its own
+ * process, which a workerd isolate has not. Their collection starts after a second, or when metrics are first read.
  */
 export function createMetrics(): Metrics {
   const registry = new Registry();

@@ -5,10 +5,10 @@ import type { RateCount, RateLimiter } from '../rate-limits/rate-count.ts';
 import type { HttpEnv } from './env.ts';
 
 /**
- * Limits requests per user if they have a user's token (`maxPerUser` overrides the default), per forwarded
- * address if they have the internal secret, else per client address. Requests with the internal secret and no
- * forwarded address are unlimited. Cross-site requests are counted separately, so that other sites cannot use
- * up their visitors' limits.
+ * Limits requests per user if they have a user's token (`maxPerUser` overrides the default), per forwarded address if
+ * they have the internal secret, otherwise per client address. Requests with the internal secret and no forwarded
+ * address are unlimited. Cross-site requests are counted separately, so that other sites cannot use up their
+ * visitors' limits.
  */
 export function limitRate(
   { limiter, clock }: { limiter: RateLimiter; clock: Clock },

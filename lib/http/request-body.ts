@@ -3,7 +3,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { AppError } from '../errors.ts';
 import type { HttpEnv } from './env.ts';
 
-/** JSON, or a form as HTML pages send it. */
+/** JSON, or a form as sent by HTML pages. */
 export type BodyEncoding = 'json' | 'form';
 
 export const mediaTypes: Record<BodyEncoding, string> = {
@@ -62,7 +62,7 @@ function parseJson(text: string): unknown {
   return value;
 }
 
-/** More than any of our forms has. */
+/** More fields than any of our forms has. */
 const MAX_FORM_FIELDS = 16;
 
 /** A repeated field becomes a list, which a schema of a string rejects. */

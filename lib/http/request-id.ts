@@ -4,7 +4,7 @@ import type { HttpEnv } from './env.ts';
 
 const ACCEPTED = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The client's X-Request-ID if it is well formed, else a random one. */
+/** The client's X-Request-ID if it is well formed, otherwise a random id. */
 export function chooseRequestId(given: string | null | undefined): string {
   return given && ACCEPTED.test(given) ? given : randomUUID();
 }

@@ -7,8 +7,8 @@ import { type BodyEncoding, limitBody, readBody } from './request-body.ts';
 import { describeIssue } from './validation-messages.ts';
 
 /**
- * Who may call a route. OpenAPI documents it, and the access tests check it. `identified` is a `reader` who has to
- * show a credential even if API_REQUIRE_AUTH is false.
+ * Who may call a route. OpenAPI documents it, and the access tests check it. `identified` is like `reader`, but
+ * requires a credential even if API_REQUIRE_AUTH is false.
  */
 export type Access = 'public' | 'internal' | 'reader' | 'identified' | 'cron' | 'user' | 'mcp';
 
@@ -16,15 +16,15 @@ export type Access = 'public' | 'internal' | 'reader' | 'identified' | 'cron' | 
 export interface RouteResponse {
   description: string;
   schema?: z.ZodType;
-  /** Several, if a parameter chooses one. */
+  /** Several if a parameter chooses among them. */
   contentType?: string | readonly string[];
   /** The JSON of each event of a `text/event-stream`. */
   eventSchema?: z.ZodType;
 }
 
 /**
- * The declaration of an endpoint. The server routes and validates by it, `/openapi.json` is generated from
- * it, and tests validate responses against it.
+ * The declaration of an endpoint. The server uses it to route and validate, `/openapi.json` is generated from it, and
+ * tests validate responses against it.
  */
 export interface Route<
   Params extends z.ZodObject = z.ZodObject,
@@ -48,16 +48,16 @@ export interface Route<
     schema: Body;
     /** The handler reads the body itself; the schema only documents it. Default: false. */
     readByHandler?: boolean;
-    /** If it is less than the surface's limit. */
+    /** A limit below that of the surface. */
     maxBytes?: number;
   };
   /** Fields that are ids: a malformed one gives 422, while other invalid input gives 400. */
   idFields?: readonly string[];
-  /** The body of errors, if it is not the service API's. */
+  /** The schema of error bodies, if different from the service API's. */
   errorSchema?: z.ZodType;
   /** Base URLs of the path. Default: only the origin. */
   servers?: readonly string[];
-  /** Whether the rate limit applies. Default: if the path is below /api. */
+  /** Whether the rate limit applies. Default: true for paths below /api. */
   rateLimited?: boolean;
   /** Responses, without the errors implied by `access` and the inputs: OpenAPI adds those. */
   responses: Record<number, RouteResponse>;
@@ -177,7 +177,7 @@ async function parseBody(
   return parsed.data;
 }
 
-/** Throws MALFORMED_ID if an id was given and is invalid, else VALIDATION_ERROR. */
+/** Throws MALFORMED_ID if an id was given and is invalid, otherwise VALIDATION_ERROR. */
 function rejectInvalid(idFields: readonly string[]) {
   return (result: {
     success: boolean;

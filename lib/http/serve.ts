@@ -130,7 +130,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // The server no longer handles errors of this socket. The owner sees the close.
     socket.on('error', () => socket.destroy());
-    // Cannot happen with our own server, but a platform may not check this before an upgrade.
+    // Our own server checks this before an upgrade, but a platform may not.
     if (responses.of(request.socket).length > 0) {
       socket.destroy();
       return;

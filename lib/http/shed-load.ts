@@ -23,9 +23,9 @@ const RETRY_AFTER_SECONDS = '2';
 const WARN_INTERVAL_MS = 60_000;
 
 /**
- * Rejects requests with 503 while more than MAX_WAITING_QUERIES queries wait for the database, so that the
- * others are served in time and memory stays bounded. Rejections are counted in `http_requests_shed_total`
- * and logged at most once a minute.
+ * Rejects requests with 503 while more than MAX_WAITING_QUERIES queries wait for the database, so that the other
+ * requests are served in time and memory stays bounded. Rejections are counted in `http_requests_shed_total` and
+ * logged at most once a minute.
  */
 export function shedLoad(
   { config, db, log, clock, metrics }: Deps<HttpConfig>,

@@ -61,7 +61,7 @@ export function createSurface(
 }
 
 export interface ProtectOptions {
-  /** Paths with their own access check in place of the internal secret. */
+  /** Paths with their own access check instead of the internal secret. */
   ownAccess?: Record<string, MiddlewareHandler<HttpEnv>>;
   /** Default: 1 MiB. */
   maxBodyBytes?: number;

@@ -2,11 +2,11 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { lingerAfterEnd } from './malformed-requests.ts';
 
-/** A connection that left HTTP and now belongs to whoever took it over. */
+/** A connection that left HTTP and now belongs to the handler that took it over. */
 export interface UpgradedConnection {
   request: IncomingMessage;
   socket: Duplex;
-  /** What the client sent after its request. */
+  /** The bytes that the client sent after its request. */
   head: Buffer;
 }
 

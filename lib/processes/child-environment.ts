@@ -7,7 +7,7 @@ const ours: ReadonlySet<string> = new Set([
   ...secretNames,
 ]);
 
-/** The environment for external programs, without our own variables and thus without secrets. */
+/** The environment for external programs, without our own variables and thus without our secrets. */
 export function childEnvironment(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !ours.has(name)));
 }

@@ -6,8 +6,8 @@ export type InstantLock =
   | { held: false; busy: boolean; reason: string };
 
 /**
- * Takes an exclusive lock on this machine without waiting. Like `takeProcessLock`, but without its thread, which
- * takes longer than a small run. The operating system releases it however the process ends.
+ * Takes an exclusive lock on this machine without waiting. Like `takeProcessLock`, but without its thread, whose start
+ * takes longer than a small run. The operating system releases the lock, however the process ends.
  */
 export async function tryProcessLock(file: string): Promise<InstantLock> {
   // Loaded lazily, because the deployed functions' runtimes have no such module.

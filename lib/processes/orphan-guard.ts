@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * Reads `+ <group>` and `- <group>`. Its input ends with the process that holds the other end, however that
- * ends; then it stops the groups that are left. git removes its locks and temporary files at SIGTERM.
+ * Reads `+ <group>` and `- <group>`. Its input ends when our process ends, for whatever reason; then it stops the
+ * remaining groups. git removes its locks and temporary files on SIGTERM.
  */
 const script = `
 trap '' HUP INT TERM
@@ -19,12 +19,12 @@ sleep 2
 for group in $groups; do kill -s KILL -- "-$group"; done
 `;
 
-/** One for this process, started with its first group. */
+/** One guard for this process, started with its first group. */
 let guard: ChildProcess | null = null;
 
 /**
- * Ends a process group if this process is killed before the returned function is called, even by SIGKILL, so
- * that nobody is left who writes to its files. Does nothing on Windows.
+ * Ends a process group if this process is killed, even by SIGKILL, before the returned function is called, so that no
+ * orphan keeps writing to files. Does nothing on Windows.
  */
 export function guardGroup(group: number): () => void {
   if (process.platform === 'win32') return () => undefined;
@@ -36,7 +36,7 @@ export function guardGroup(group: number): () => void {
 
 function startGuard(): ChildProcess {
   const started = spawn('/bin/sh', ['-c', script], {
-    // In a session of its own, which Ctrl-C does not reach.
+    // Its own session, which Ctrl-C does not reach.
     detached: true,
     env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
     cwd: '/',
@@ -45,11 +45,11 @@ function startGuard(): ChildProcess {
   const forget = () => {
     if (guard === started) guard = null;
   };
-  // Without a guard, or after somebody killed it, groups end with this process in all other cases.
+  // Without a guard, for example if it was killed, groups still end with this process in all other cases.
   started.once('error', forget).once('exit', forget);
   started.stdin.on('error', forget);
   started.unref();
-  // It is a socket, which would keep this process alive.
+  // The pipe is a socket, which would keep this process alive.
   (started.stdin as typeof started.stdin & { unref(): void }).unref();
   return started;
 }

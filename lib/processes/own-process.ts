@@ -7,6 +7,6 @@ export function hasOwnProcess(): boolean {
     process.cpuUsage();
     return true;
   } catch {
-    return false; // not implemented there
+    return false; // not implemented in isolates
   }
 }

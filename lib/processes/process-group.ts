@@ -12,7 +12,7 @@ export interface ProcessGroup {
   release(): void;
 }
 
-/** Kills the groups that are alive at the exit of this process. One listener for all, as there may be many. */
+/** Kills the groups that are still alive when this process exits. Uses one listener for all, as there may be many. */
 const atExit = new Set<() => void>();
 
 function killAll(): void {
@@ -20,7 +20,7 @@ function killAll(): void {
 }
 
 function killAtExit(kill: () => void): () => void {
-  // Before other exit listeners, which may remove the folder that a child writes to.
+  // Runs before other exit listeners, which may remove the folder that a child writes to.
   if (atExit.size === 0) process.prependOnceListener('exit', killAll);
   atExit.add(kill);
   return () => {
@@ -29,8 +29,8 @@ function killAtExit(kill: () => void): () => void {
 }
 
 /**
- * Stops a group when the signal aborts, after `timeoutMs` milliseconds, and when this process exits or is killed. Killing
- * only git would leave its transport helper behind, waiting for the network.
+ * Stops a group when the signal aborts, after `timeoutMs` milliseconds, and when this process exits or is killed.
+ * Killing only git would leave its transport helper behind, waiting for the network.
  */
 export function superviseGroup(
   leader: { pid?: number | undefined; kill(signal: NodeJS.Signals): boolean },
@@ -71,7 +71,7 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(-pid, name);
   } catch (error) {
-    // It has already ended.
+    // The group has already ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

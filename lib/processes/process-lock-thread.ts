@@ -1,13 +1,13 @@
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** The file of the lock, and how long to wait for it in milliseconds. */
+/** The lock file, and how many milliseconds to wait for the lock. */
 export interface LockRequest {
   file: string;
   waitMs: number;
 }
 
-/** Null once the thread holds the lock, else why it does not. */
+/** Null once the thread holds the lock, otherwise the reason why it does not. */
 export type LockFailure = { busy: boolean; reason: string } | null;
 
 const SQLITE_BUSY = 5;

@@ -10,10 +10,10 @@ export type ProcessLock =
 /**
  * Takes an exclusive lock on this machine, waiting up to `waitMs` milliseconds.
  *
- * The lock is an exclusive SQLite transaction on an empty file. The operating system releases it however the
- * process ends, so it is never stale, and two processes cannot both get it, unlike with a PID file. Nothing
- * else in this process may open the file: POSIX would drop the lock. It runs in its own thread because SQLite
- * blocks its thread while waiting, and because Node 22 prints a warning when SQLite is loaded.
+ * The lock is an exclusive SQLite transaction on an empty file. The operating system releases it, however the process
+ * ends, so it is never stale, and unlike with a PID file, two processes cannot both get it. Nothing else in this
+ * process may open the file: POSIX would drop the lock. It runs in its own thread because SQLite blocks its thread
+ * while waiting, and because Node 22 prints a warning when SQLite is loaded.
  */
 export async function takeProcessLock(file: string, waitMs: number): Promise<ProcessLock> {
   const request: LockRequest = { file, waitMs };

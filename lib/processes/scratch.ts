@@ -6,10 +6,10 @@ import { nullIfMissing } from '../files.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { counted } from '../text/units.ts';
 
-/** How old a folder of another machine must be to be removed. */
+/** The age at which a folder of another machine is removed. */
 const FOREIGN_LEFTOVER_MS = 24 * 60 * 60_000;
 const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
-/** What they are called in a folder of ours. */
+/** The default name prefix of scratch folders. */
 const SCRATCH = '.scratch';
 const leftover = /^(.+)-(\d+)-[A-Za-z0-9]{6}$/;
 
@@ -22,11 +22,11 @@ function removeAll(): void {
 
 /**
  * Creates a folder for clones and temporary files. Its name identifies its process. It is removed by
- * `removeScratch`, or when this process exits. In a folder of many programs, it needs a name of its own.
+ * `removeScratch`, or when this process exits. In a folder shared with other programs, it needs its own `name`.
  */
 export async function makeScratch(folder: string, name = SCRATCH): Promise<string> {
   const path = await mkdtemp(join(folder, `${name}-${hostname()}-${process.pid}-`));
-  // One listener for all, as there may be many.
+  // One listener for all folders, as there may be many.
   if (inUse.size === 0) process.once('exit', removeAll);
   inUse.add(path);
   return path;
@@ -38,18 +38,18 @@ export async function removeScratch(path: string): Promise<void> {
   if (inUse.delete(path) && inUse.size === 0) process.removeListener('exit', removeAll);
 }
 
-/** What could not be removed, and why. */
+/** Folders that could not be removed, and why. */
 export interface StuckLeftovers {
   count: number;
-  /** The first of them. */
+  /** The first of the folders. */
   path: string;
   reason: string;
 }
 
 /**
- * Removes scratch folders of a name that killed processes of this user left in a folder: of this machine if the process
- * no longer runs, of other machines after a day. What cannot be removed does not keep anybody from working there, and
- * is returned; null if there is nothing of the kind. Throws if the folder cannot be read.
+ * Removes scratch folders that killed processes of this user left behind: those of this machine if their process no
+ * longer runs, those of other machines after a day. Folders that cannot be removed do no harm; they are returned, or
+ * null if there are none. Throws if the parent folder cannot be read.
  */
 export async function sweepScratch(
   folder: string,
@@ -80,7 +80,7 @@ export async function sweepScratch(
   return first === undefined ? null : { ...first, count: stuck.length };
 }
 
-/** Tells a person of leftovers that have to be removed by hand. */
+/** Describes leftovers that must be removed by hand. */
 export function describeStuck({ count, path, reason }: StuckLeftovers): string {
   const what = counted(count, 'folder');
   return cleanText(
@@ -89,7 +89,7 @@ export function describeStuck({ count, path, reason }: StuckLeftovers): string {
 }
 
 function isRunning(pid: number): boolean {
-  // It is not in use, so an earlier process had our id, as in a restarted container.
+  // It is not in use, so an earlier process had the same id, as in a restarted container.
   if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);

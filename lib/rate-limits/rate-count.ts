@@ -1,4 +1,4 @@
-/** A window, in milliseconds. */
+/** Length of a window, in milliseconds. */
 export const WINDOW_MS = 60_000;
 
 /**

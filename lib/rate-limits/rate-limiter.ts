@@ -18,7 +18,7 @@ export interface RateLimiterDeps {
  */
 export function createRateLimiter({ redis, log, clock }: RateLimiterDeps): RateLimiter {
   if (redis === null) return countInProcess(clock);
-  // Loaded with the first request, to keep it out of cold starts.
+  // Loaded on the first request, to keep it out of cold starts.
   const loadCountInRedis = loadOnce(async () => {
     const { countInRedis } = await import('./redis-rate-limiter.ts');
     return countInRedis(redis, clock);

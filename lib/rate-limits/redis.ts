@@ -20,7 +20,9 @@ export function openRedis(
   if (url === undefined && token === undefined) return null;
   if (url === undefined || token === undefined) {
     const missing = url === undefined ? 'UPSTASH_REDIS_REST_URL' : 'UPSTASH_REDIS_REST_TOKEN';
-    throw new ConfigError(`${missing} must be set together with its other half`);
+    throw new ConfigError(
+      `${missing} is missing: set both UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or neither`,
+    );
   }
   return new Redis({
     url,

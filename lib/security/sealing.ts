@@ -10,7 +10,7 @@ export interface Sealing {
   unseal(sealed: string, owner: string): { text: string; isCurrent: boolean } | null;
 }
 
-/** What is sealed, so that one thing is never taken for another. */
+/** The kind of sealed text, so that one kind is never mistaken for another. */
 export type SealedThing = 'gateway key' | 'alert channel';
 
 const CIPHER = 'aes-256-gcm';
@@ -18,8 +18,8 @@ const VERSION = 'v1';
 const [NONCE_BYTES, TAG_BYTES] = [12, 16];
 
 /**
- * AES-256-GCM with a random nonce; what it is and the owner are associated data. `keys` is
- * CREDENTIALS_ENCRYPTION_KEY: 32 bytes in base64 or hex, or `new,old`: the first key seals, all of them unseal.
+ * AES-256-GCM with a random nonce; kind and owner are associated data. `keys` is CREDENTIALS_ENCRYPTION_KEY: 32 bytes
+ * in base64 or hex, or `new,old`. The first key seals, any of them unseals.
  */
 export function createSealing(keys: string, what: SealedThing): Sealing {
   const [current, ...former] = keys.split(',').map(parseKey);

@@ -11,9 +11,9 @@ import type { Redactor } from '../security/redaction/redactor.ts';
 const IDLE_TIMEOUT_MS = 5_000;
 
 /**
- * Builds the deps of a deployed function. Without DATABASE_URL all queries fail with 503; there is no
- * embedded database here. Throws ConfigError when only half of Redis is configured, or this runtime cannot
- * connect to the database.
+ * Builds the dependencies of a deployed function. Without DATABASE_URL all queries fail with 503; there is no embedded
+ * database here. Throws ConfigError if only one of the Redis variables is set, or if this runtime cannot connect to
+ * the database.
  */
 export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfig>(
   config: Config,
@@ -40,7 +40,7 @@ export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfi
   });
 }
 
-/** Loads the Redis client only when configured. Throws ConfigError when only half is set. */
+/** Loads the Redis client only if configured. Throws ConfigError if only one of the two variables is set. */
 async function openRedisWhenSet(config: RedisConfig): Promise<Redis | null> {
   const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = config;
   if (url === undefined && token === undefined) return null;

@@ -6,7 +6,7 @@ export interface FetchHandler {
   fetch(request: Request): Response | Promise<Response>;
 }
 
-/** The runtime's context of a request. */
+/** The runtime's context for a request. */
 export interface IsolateContext {
   /** Keeps the isolate working on this request after the response is sent or the client has disconnected. */
   waitUntil(work: Promise<unknown>): void;

@@ -23,7 +23,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 /** Headers of files whose name changes with their content. */
 export const HASHED_FILE_HEADERS = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
-/** Does a browser open the server's address? MCP clients, which use it too, do not ask for HTML. */
+/** Whether a browser opens the root address. MCP clients use it too, but do not ask for HTML. */
 export function opensPage(request: Request): boolean {
   const { pathname } = new URL(request.url);
   if (pathname === PAGE_PATH) return true;
@@ -35,7 +35,7 @@ export function isPagePath(path: string): boolean {
   return path.startsWith(`${PAGE_PATH}/`);
 }
 
-/** The page's routes in the format of the build's `config.json`: files by their name, else the page itself. */
+/** The page's routes in the format of the build's `config.json`: its files by name, otherwise the page itself. */
 export function platformPageRoutes() {
   const caseSensitive = true;
   const headers = { Location: `${PAGE_PATH}/`, Vary: 'Accept' };
@@ -57,7 +57,7 @@ export function platformPageRoutes() {
       ...redirect,
     },
     file(`^${PAGE_PATH}/(assets/[^/]+)$`, `${PAGE_PATH}/$1`),
-    // Repositories have dots in their names too, but are deeper.
+    // Paths of repositories may contain dots too, but are deeper.
     file(`^${PAGE_PATH}/([^/]+\\.(?:js|svg))$`, `${PAGE_PATH}/$1`),
     file(`^${PAGE_PATH}/.*$`, `${PAGE_PATH}/index.html`),
   ];

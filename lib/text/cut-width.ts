@@ -1,16 +1,16 @@
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Columns that a terminal may need for a grapheme: two for all that are not surely narrow, such as emoji. */
+/** Columns that a terminal may need for a grapheme: two unless it is certainly narrow, which emoji are not. */
 function columnsOf(grapheme: string): number {
   const point = grapheme.codePointAt(0) ?? 0;
-  // Before the Hangul letters all are narrow, and so are general punctuation, lines and blocks.
+  // Narrow: everything before the Hangul letters, and general punctuation, lines and blocks.
   const isNarrow =
     point < 0x1100 || (point >= 0x2010 && point < 0x2028) || (point >= 0x2500 && point < 0x25a0);
-  // What modifies its neighbours may widen them.
+  // Characters that modify their neighbours may widen them.
   return isNarrow && !/[\u200d\ufe0f]/.test(grapheme) ? 1 : 2;
 }
 
-/** The beginning of a text that surely fits into so many columns of a terminal; `…` stands for the rest. */
+/** Cuts a text so that it certainly fits into `columns` of a terminal; `…` replaces the rest. */
 export function cutToWidth(text: string, columns: number): string {
   let used = 0;
   let kept = '';

@@ -8,7 +8,7 @@ export function removeDeceptiveCharacters(text: string): string {
   return text.replace(deceiving, '');
 }
 
-/** Removes them from all strings and keys of a JSON value. */
+/** Removes bidirectional controls and invisible tags from all strings and keys of a JSON value. */
 export function removeDeceptiveCharactersFrom<Value>(value: Value): Value {
   if (typeof value === 'string') return removeDeceptiveCharacters(value) as Value;
   if (Array.isArray(value)) return value.map(removeDeceptiveCharactersFrom) as Value;

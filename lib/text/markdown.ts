@@ -1,8 +1,8 @@
 import { cleanText } from './clean-text.ts';
 
 /**
- * Quotes foreign text (names, errors, logs) as one code span of up to `maxLength` characters, so that nothing
- * in it is parsed as markdown, a link or a tag. Empty text becomes a dash.
+ * Quotes untrusted text (names, errors, logs) as one code span of up to `maxLength` characters, so that nothing in it
+ * is parsed as markdown, a link or a tag. Empty text becomes a dash.
  */
 export function quote(text: string, maxLength = 300): string {
   const line = cleanText(text, maxLength);
@@ -13,7 +13,7 @@ export function quote(text: string, maxLength = 300): string {
   return `${fence}${gap}${line}${gap}${fence}`;
 }
 
-/** A markdown table, or `empty` without rows. Cells are markdown: pass foreign text through `quote`. */
+/** A markdown table, or `empty` without rows. Cells are markdown: pass untrusted text through `quote`. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -1,19 +1,18 @@
 import { posix } from 'node:path';
 
 const MAX_LENGTH = 200;
-/** In each part between slashes: the matcher takes the length of a name to this power. */
+/** Limit per part between slashes: matching time grows with the length of a name to this power. */
 const MAX_STARS = 3;
 const MAX_BRACES = 2;
 
-/** What is wrong with a pattern, starting with a verb; null if nothing is. Bounds the time that a match takes. */
+/** What is wrong with a pattern, starting with a verb; null if nothing is. Its limits bound the time of a match. */
 export function patternFault(text: string): string | null {
   const count = (character: string, part = text) => part.split(character).length - 1;
   if (text === '' || text.length > MAX_LENGTH) return `must have 1 to ${MAX_LENGTH} characters`;
   if (/[()!#]/.test(text)) return 'may only use *, ?, […] and {a,b} as wildcards';
   const isStarry = text.split('/').some((part) => count('*', part) > MAX_STARS);
-  if (isStarry || count('*') > 2 * MAX_STARS)
-    return `may have at most ${MAX_STARS} times * in a part`;
-  if (count('{') > MAX_BRACES) return `may have at most ${MAX_BRACES} times {`;
+  if (isStarry || count('*') > 2 * MAX_STARS) return `may have at most ${MAX_STARS} * in each part`;
+  if (count('{') > MAX_BRACES) return `may have at most ${MAX_BRACES} {`;
   return null;
 }
 

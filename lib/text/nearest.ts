@@ -1,7 +1,7 @@
 /** Only this many characters are compared, because the cost is quadratic. */
 const MAX_COMPARED = 64;
 
-/** Up to `max` words that are close to what was typed, closest first. */
+/** Up to `max` words that resemble the typed one, closest first. */
 export function nearestWords(typed: string, words: readonly string[], max: number): string[] {
   return words
     .map((word) => ({ word, edits: editDistance(typed, word) }))

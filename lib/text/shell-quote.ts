@@ -1,4 +1,4 @@
-/** A text as one argument of a POSIX shell: as it is if nothing in it is special, else in single quotes. */
+/** Formats a text as one POSIX shell argument: unchanged if nothing in it is special, otherwise in single quotes. */
 export function shellQuote(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

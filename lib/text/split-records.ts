@@ -1,13 +1,13 @@
 const MAX_RECORD_LENGTH = 2 ** 20;
 
-/** A record that is longer than 1 MiB. */
+/** A record is longer than 1 MiB. */
 export class RecordTooLong extends Error {
   override readonly name = 'RecordTooLong';
 }
 
 /**
- * Splits text into the records that `separator` ends; the last one may lack it. Throws RecordTooLong: without a limit,
- * looking for the end again with each chunk would take quadratic time.
+ * Splits text into records terminated by `separator`; the last one may lack it. Throws RecordTooLong: without a limit,
+ * searching again with each chunk would take quadratic time.
  */
 export async function* splitRecords(
   chunks: AsyncIterable<string> | Iterable<string>,

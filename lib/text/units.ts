@@ -1,4 +1,4 @@
-/** `1 file`, `2 files`; with `many` for what has another plural. */
+/** `1 file`, `2 files`; pass `many` for irregular plurals. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
@@ -8,7 +8,7 @@ export function countRepositories(count: number): string {
   return counted(count, 'repository', 'repositories');
 }
 
-/** `app` alone, else `app and 2 more`. */
+/** `app`, or `app and 2 more`. */
 export function firstOf(names: readonly string[]): string {
   return `${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`;
 }

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
 
-// Expired sessions need no row: their tokens are refused for their age. A day covers any difference of clocks.
+// Expired sessions need no row: their tokens are rejected by age. A day covers any difference between clocks.
 const insertEnded: Statement = {
   name: 'end_session',
   text: `WITH forgotten AS (
@@ -14,7 +14,7 @@ const selectEnded: Statement = {
   text: 'SELECT id FROM ended_sessions WHERE id = $1',
 };
 
-/** Ends a browser session: its token is no longer valid. `expiresAt`: seconds since the epoch. */
+/** Ends a browser session, which invalidates its token. `expiresAt`: seconds since the epoch. */
 export async function endSession(
   db: Database,
   { id, expiresAt }: { id: string; expiresAt: number },
@@ -22,7 +22,7 @@ export async function endSession(
   await db.query(insertEnded, [id, expiresAt]);
 }
 
-/** Was this browser session ended by a log-out? */
+/** Whether logging out has ended this browser session. */
 export async function isEndedSession(db: Database, id: string): Promise<boolean> {
   return (await db.query(selectEnded, [id])).length > 0;
 }

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 
-/** How long a code is good for. */
+/** How long a code is valid. */
 export const CODE_MINUTES = 10;
 
-/** Codes that log a user in once, without a password. They live in this process alone. */
+/** Codes that log a user in once, without a password. They exist only in this process. */
 export class LoginCodes {
   readonly #clock: Clock;
-  /** By a hash of the code, so that a look-up takes as long for a code that is nearly right. */
+  /** Keyed by a hash of the code, so that the time of a lookup does not reveal how much of a code is right. */
   readonly #issued = new Map<string, { username: string; expiresAt: number }>();
 
   constructor(clock: Clock) {
@@ -21,7 +21,7 @@ export class LoginCodes {
     return code;
   }
 
-  /** The user of a code, which is then used up; null for one that is unknown, used or expired. */
+  /** Uses up a code and returns its user; null if it is unknown, used or expired. */
   redeem(code: string): string | null {
     const key = hash(code);
     const found = this.#issued.get(key);

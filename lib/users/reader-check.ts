@@ -6,17 +6,17 @@ import { unauthorized } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { createUserCheck, hasToken } from './user-check.ts';
 
-/** Access to what programs with the internal secret and users may both ask for. */
+/** Access to routes open to both users and programs with the internal secret. */
 export interface ReaderCheck {
-  /** Recognizes a user, and lets every request pass: it is counted before it is refused. */
+  /** Recognizes a user, but lets every request pass, so that rejected requests are rate limited too. */
   recognizeReader: MiddlewareHandler<HttpEnv>;
-  /** Lets pass who has the internal secret or is a user; others get 401. */
+  /** Accepts users and callers with the internal secret; others get 401. */
   requireReader: MiddlewareHandler<HttpEnv>;
-  /** The same, even if API_REQUIRE_AUTH is false. Runs after `requireReader`. */
+  /** Like `requireReader`, but applies even if API_REQUIRE_AUTH is false. Runs after `requireReader`. */
   requireIdentity: MiddlewareHandler<HttpEnv>;
 }
 
-/** Without JWT_SECRET there are no users, and only the internal secret, which `requireSecret` checks, gives access. */
+/** Creates the check. Without JWT_SECRET there are no users, and `requireSecret` alone decides. */
 export function createReaderCheck(
   deps: Pick<Deps<HttpConfig & IdentityConfig>, 'config' | 'db' | 'clock'>,
   requireSecret: MiddlewareHandler<HttpEnv>,

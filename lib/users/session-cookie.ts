@@ -9,7 +9,7 @@ const NAME = 'backup-observatory';
 
 /** The token in the session cookie; null without one. */
 export function readSessionCookie(c: Context): string | null {
-  // Only https can have set the first one. Behind a proxy we may not know that the browser uses https.
+  // Only https can have set this one. Behind a proxy we may not know that the browser uses https.
   const secure = getCookie(c, NAME, 'host');
   return secure || (isHttps(c) ? null : getCookie(c, NAME)) || null;
 }
@@ -28,8 +28,8 @@ export function clearSessionCookie(c: Context): void {
 }
 
 /**
- * Whether the browser uses https. A proxy says so in X-Forwarded-Proto, and the browser in Origin. Anyone may
- * say it: a false value only selects a cookie name that their own browser does not have.
+ * Whether the browser uses https, according to X-Forwarded-Proto from a proxy or Origin from the browser. Forging them
+ * is harmless: a false value only selects a cookie name that the forger's own browser does not have.
  */
 function isHttps(c: Context): boolean {
   const forwarded = c.req.header('x-forwarded-proto')?.split(',') ?? [];

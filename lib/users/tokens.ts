@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { IdentityConfig } from '../config/identity.ts';
 
-/** A login in a browser, which logging out ends. */
+/** A login in a browser, ended by logging out. */
 export interface BrowserSession {
   id: string;
   /** Seconds since the epoch. */
@@ -15,14 +15,14 @@ export interface TokenClaims {
   issuedAt: number | null;
   /** Identifies the password of the login; null in tokens of AUTH_USERNAME and of other programs. */
   credential: string | null;
-  /** Null in a token that no log-out can end. */
+  /** Null in a token that logging out cannot invalidate. */
   session: BrowserSession | null;
 }
 
-/** Whom a token is issued to. */
+/** The user that a token is issued to. */
 export interface TokenSubject {
   username: string;
-  /** Stands for the stored password that the login was verified by; null for AUTH_USERNAME. */
+  /** Fingerprint of the stored password that verified the login; null for AUTH_USERNAME. */
   credential: string | null;
   /** Default: none. */
   sessionId?: string;
@@ -38,7 +38,7 @@ export interface Tokens {
 const ALGORITHM = 'HS256';
 const CREDENTIAL_CLAIM = 'cred';
 const SESSION_CLAIM = 'sid';
-/** The last second of a Date. A token of another program may contain more than Postgres can store. */
+/** The last second that a Date can hold. A token of another program may contain more than Postgres can store. */
 const MAX_SECONDS = 8_640_000_000_000;
 
 /** Creates tokens signed with the UTF-8 bytes of `secret`. Loads the library on first use. */

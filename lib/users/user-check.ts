@@ -16,13 +16,13 @@ export interface UserCheck {
   /** Null if JWT_SECRET is not set. */
   tokens: Tokens | null;
   /**
-   * Returns the claims of the request's token; null without a valid one. Throws SERVICE_UNAVAILABLE without
-   * the database, and FORBIDDEN for a change by cookie that does not come from our page.
+   * Returns the claims of the request's token; null without a valid one. Throws SERVICE_UNAVAILABLE if the database is
+   * down, and FORBIDDEN for a change by cookie that does not come from our page.
    */
   identify(c: Context<HttpEnv>): Promise<TokenClaims | null>;
   /** Sets `c.get('user')` and lets every request pass, so that refused requests are rate limited too. */
   recognizeUser: MiddlewareHandler<HttpEnv>;
-  /** Throws UNAUTHORIZED without a recognized user, and SERVICE_UNAVAILABLE if that could not be checked. */
+  /** Throws UNAUTHORIZED without a recognized user, or SERVICE_UNAVAILABLE if the token could not be checked. */
   requireUser: MiddlewareHandler<HttpEnv>;
 }
 
@@ -38,7 +38,7 @@ function invalidToken(hasToken: boolean): AppError {
   );
 }
 
-/** Is this the user of AUTH_USERNAME, who is not in the table of users? Compares in constant time. */
+/** Whether this is the user of AUTH_USERNAME, who is not in the users table. Compares in constant time. */
 export function isConfiguredUser(
   { AUTH_USERNAME, AUTH_PASSWORD }: IdentityConfig,
   username: string,
@@ -77,8 +77,8 @@ export function createUserCheck({
   }
 
   /**
-   * Tokens become invalid when their user is removed or changes the password, also if the name is used again. A
-   * token without a credential is checked by its age.
+   * Tokens become invalid when their user is removed or changes the password, even if the name is reused. A token
+   * without a credential is checked by its age.
    */
   async function isStillUser({ username, issuedAt, credential }: TokenClaims): Promise<boolean> {
     if (credential === null) return isUser(db, username, issuedAt);
@@ -114,12 +114,12 @@ export function notConfigured(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
 }
 
-/** Does the request carry something that may be a user's token? */
+/** Whether the request carries what may be a user's token. */
 export function hasToken(c: Context<HttpEnv>): boolean {
   return tokenOf(c) !== null;
 }
 
-/** The bearer token, or the one in the session cookie, which browsers also add to requests of other sites. */
+/** The bearer token, or the token in the session cookie, which browsers also add to requests from other sites. */
 function tokenOf(c: Context<HttpEnv>): string | null {
   if (c.req.header('authorization') !== undefined) return bearerOf(c);
   return c.get('isCrossSite') ? null : readSessionCookie(c);
@@ -130,13 +130,13 @@ function bearerOf(c: Context): string | null {
 }
 
 /**
- * Throws FORBIDDEN for a request with the session cookie that does not come from a page of this server: browsers
- * add the cookie to other requests too. For whatever changes something, by any method.
+ * Throws FORBIDDEN for a request with the session cookie that does not come from a page of this server: browsers add
+ * the cookie to other requests too. Call it before any change, whatever the HTTP method.
  */
 export function rejectForeignChange(c: Context<HttpEnv>): void {
   if (!c.get('hasSessionCookie') || c.get('isSameOrigin')) return;
   throw new AppError(
     'FORBIDDEN',
-    'a change by session cookie needs `Sec-Fetch-Site: same-origin`; programs send a bearer token',
+    'a change by session cookie needs `Sec-Fetch-Site: same-origin`; programs should send a bearer token',
   );
 }

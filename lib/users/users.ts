@@ -44,7 +44,7 @@ const selectUserSince = {
 /** The tolerated difference between the clocks of the service and the database. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
-/** What a new user may be called. Dots alone would be no part of an address. */
+/** Allowed names of new users. A URL path cannot contain `.` or `..` as a segment. */
 export const USERNAME = /^(?!\.{1,2}$)[\p{L}\p{N}._@+-]{1,64}$/u;
 
 export interface User {
@@ -59,7 +59,7 @@ export async function addUser(db: Database, username: string, passwordHash: stri
   if (added.length === 0) throw new AppError('CONFLICT', `user ${username} already exists`);
 }
 
-/** Stored users, sorted by name: all, at most `limit`, or only the one of this name. */
+/** Lists stored users by name: all, at most `limit`, or only the one with this name. */
 export function listUsers(
   db: Database,
   { only = null, limit = null }: { only?: string | null; limit?: number | null } = {},

@@ -84,36 +84,36 @@ describe('ALERT_CHANNELS', () => {
   });
 
   it.each([
-    ['hunter2', 'is of no kind that is known: mailto, slack'],
-    ['hunter2://hunter2', 'is of no kind that is known'],
-    ['https://hunter2.example/hook', 'is of no kind that is known'],
-    ['mailto:hunter2', '(mail) has no mail address'],
-    ['mailto://hunter2@example.com', 'is of no kind that is known'],
+    ['hunter2', 'is of an unknown kind; known kinds are mailto, slack'],
+    ['hunter2://hunter2', 'is of an unknown kind'],
+    ['https://hunter2.example/hook', 'is of an unknown kind'],
+    ['mailto:hunter2', '(mail) needs a mail address'],
+    ['mailto://hunter2@example.com', 'is of an unknown kind'],
     ['slack://hunter2', '(slack) must have three tokens'],
-    ['slack+https://hunter2.example', '(slack) is no address of a webhook'],
-    ['https://hooks.slack.com/services/T0/B0', '(slack) is no address of a webhook'],
+    ['slack+https://hunter2.example', '(slack) is not a webhook address'],
+    ['https://hooks.slack.com/services/T0/B0', '(slack) is not a webhook address'],
     ['discord://1234567/hunter2', '(discord) must have an id and a token'],
-    ['discord+https://discord.com/hunter2', '(discord) is no address of a webhook'],
+    ['discord+https://discord.com/hunter2', '(discord) is not a webhook address'],
     ['tgram://hunter2/5', '(telegram) must have the token of a bot'],
     ['tgram://1234567:hunter2hunter2hunter2', '(telegram) must have the token of a bot'],
     ['tgram://1234567:hunter2hunter2hunter2/x y', undefined],
     ['tgram://1234567:hunter2hunter2hunter2/hunter2', '(telegram) must have the number of a chat'],
-    ['tgram://1234567:hunter2hunter2hunter2/5?topic=hunter2', 'has a topic that is no number'],
+    ['tgram://1234567:hunter2hunter2hunter2/5?topic=hunter2', 'has a topic that is not a number'],
     ['tgram://1234567:hunter2hunter2hunter2/5?hunter2=1', 'has unknown or repeated parameters'],
     ['tgram://1234567:hunter2hunter2hunter2/%hunter2', 'has a % that is not followed by'],
     ['ntfy://hunter2.example/', '(ntfy) must have a topic'],
-    ['ntfy://hunter2.example/topic?x=1', 'has unknown or repeated parameters; there are none'],
-    ['ntfy://hunter2:1x/topic', '(ntfy) is no valid address'],
+    ['ntfy://hunter2.example/topic?x=1', 'has unknown or repeated parameters; known: none'],
+    ['ntfy://hunter2:1x/topic', '(ntfy) is not a valid address'],
     ['ntfy+http://hunter2.example/topic', '(ntfy) uses http, which is only allowed to a host of'],
     ['ntfy://ü:hunter2@example.com/topic', undefined],
     ['ntfy://%C3%BC:hunter2@example.com/topic', 'has credentials with characters other than'],
     ['gotify://example.com/', '(gotify) must have the token of an application'],
     ['gotify://hunter2@example.com/Ahunter2hunter2', '(gotify) must have the token'],
     ['apprise://example.com/', '(apprise) must have a key'],
-    ['apprise://example.com/key?tag=a%00', '(apprise) has a tag that is not valid'],
-    ['webhook://example.com/hunter2', '(webhook) must end in # and the secret'],
-    ['webhook://example.com/#hunter2', '(webhook) must end in # and the secret'],
-    [`webhook://example.com/#whsec_${btoa('hunter2')}`, 'must end in # and the secret'],
+    ['apprise://example.com/key?tag=a%00', '(apprise) has an invalid tag'],
+    ['webhook://example.com/hunter2', '(webhook) must end in # and the signing secret'],
+    ['webhook://example.com/#hunter2', '(webhook) must end in # and the signing secret'],
+    [`webhook://example.com/#whsec_${btoa('hunter2')}`, 'must end in # and the signing secret'],
     [`webhook://ada:hunter2@example.com/#${HOOK}`, '(webhook) has credentials'],
     ['ntfy://169.254.169.254/hunter2', '(ntfy) leads to a link-local address'],
     ['ntfy+http://[fe80::1]/hunter2', '(ntfy) leads to a link-local address'],
@@ -123,15 +123,23 @@ describe('ALERT_CHANNELS', () => {
     [`ntfy://${'hunter2'.repeat(300)}`, 'is too long'],
   ])('rejects %s by its place', (address, fault) => {
     const attempt = () => read(`mailto:ops@example.com, mine=${address}`);
-    expect(attempt).toThrow(/^ALERT_CHANNELS must be a list of channels, and entry 2 /);
+    expect(attempt).toThrow(/^ALERT_CHANNELS must be a list of channels, but entry 2 /);
     expect(attempt).not.toThrow(/hunter2/);
     if (fault !== undefined) expect(attempt).toThrow(fault);
   });
 
   it.each([
-    ['two of one name', `a=${SLACK} A=mailto:ops@example.com`, 'entry 2 (mail) has the name of'],
+    [
+      'two of one name',
+      `a=${SLACK} A=mailto:ops@example.com`,
+      'entry 2 (mail) has the same name as',
+    ],
     ['a name that another has by its kind', `mail-1=${SLACK} mailto:ops@example.com`, 'entry 2'],
-    ['a channel twice', `${SLACK} mailto:ops@example.com ${SLACK}`, 'entry 3 (slack) leads where'],
+    [
+      'a channel twice',
+      `${SLACK} mailto:ops@example.com ${SLACK}`,
+      'entry 3 (slack) leads to the same',
+    ],
     ['too many', Array.from({ length: 21 }, (_, n) => `ntfy://topic-${n}`).join(), 'more than 20'],
   ])('rejects %s', (_fault, text, message) => {
     expect(() => read(text)).toThrow(message);

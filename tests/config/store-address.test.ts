@@ -38,7 +38,7 @@ it.each(['/mnt/hunter-22', '~/hunter-22', './hunter-22', '../hunter-22'])(
   '%s is refused, with how a folder is written',
   (text) => {
     expect(() => parseStoreAddress(text)).toThrow(
-      /^must be like (?!.*hunter).*contains a plain path; a folder is written `file:\/\/\/folder`$/,
+      /^must be like (?!.*hunter).*contains a plain path; write a folder as `file:\/\/\/folder`$/,
     );
   },
 );

@@ -165,7 +165,7 @@ it.skipIf(!hasRedisServer)(
     expect((await fetch(`${other.url}/health`)).status).toBe(200);
     const [record] = other.logged;
     expect(record?.message).toBe(
-      'the service API is not configured: DATABASE_URL must name a host of Neon: this runtime keeps no connections between requests',
+      'the service API is not configured: DATABASE_URL must name a Neon host: this runtime keeps no connections between requests',
     );
     expect(JSON.stringify(other.logged)).not.toContain('the-password');
     await other.close();

@@ -98,7 +98,7 @@ describe('npm run alerts', () => {
   it('rejects an invalid address, giving its position', async () => {
     const { code, stderr } = await alerts(['test'], { ALERT_CHANNELS: 'slack://hunter2-hunter2' });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^ALERT_CHANNELS must be a list of channels, and entry 1 \(slack\)/);
+    expect(stderr).toMatch(/^ALERT_CHANNELS must be a list of channels, but entry 1 \(slack\)/);
     expect(stderr).not.toContain('hunter2');
   });
 });

@@ -298,7 +298,8 @@ describe('Redis', () => {
     const { of } = await examineDeployment({ UPSTASH_REDIS_REST_URL: 'https://redis.invalid' });
     expect(of('redis')).toMatchObject({
       status: 'failed',
-      detail: 'UPSTASH_REDIS_REST_TOKEN must be set together with its other half',
+      detail:
+        'UPSTASH_REDIS_REST_TOKEN is missing: set both UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or neither',
     });
   });
 });

@@ -11,10 +11,10 @@ import {
   type WrittenAddress,
 } from './target.ts';
 
-// Addresses as Apprise and shoutrrr have them, such as `slack://T…/B…/…`, and `KIND+https://…` for the address that a
-// service gives. Whoever has one can send messages, so no message of an error repeats any of it.
+// Addresses in the form of Apprise and shoutrrr, such as `slack://T…/B…/…`, or `KIND+https://…` with the URL that a
+// service shows. Anyone who has one can send messages, so error messages never repeat any part of it.
 
-/** The schemes of addresses, with the kind that each stands for. */
+/** Address schemes, each with its kind and parser. */
 const schemes = new Map<string, [ChannelKind, (written: WrittenAddress) => Target]>([
   ['mailto', ['mail', parseMail]],
   ['slack', ['slack', parseSlack]],
@@ -33,21 +33,21 @@ const schemes = new Map<string, [ChannelKind, (written: WrittenAddress) => Targe
 const MAX_LENGTH = 2_000;
 const KNOWN = 'mailto, slack, discord, tgram, ntfy, gotify, apprise and webhook';
 
-/** The addresses that services show, which need no kind in front. */
+/** URLs of well-known services, which need no `KIND+` prefix. */
 const recognized: readonly [RegExp, string][] = [
   [/^https:\/\/hooks\.slack\.com\/services\//i, 'slack'],
   [/^https:\/\/(?:(?:canary|ptb)\.)?discord(?:app)?\.com\/api\/webhooks\//i, 'discord'],
 ];
 
-/** Parses the address of one channel. Throws ChannelAddressError, which may name the kind and never the address. */
+/** Parses the address of one channel. Throws ChannelAddressError, which may name the kind but never the address. */
 export function parseChannelAddress(text: string): ChannelAddress {
   if (text.length > MAX_LENGTH) throw new ChannelAddressError(null, 'is too long');
-  if (/[\p{Cc}\s]/u.test(text)) throw new ChannelAddressError(null, 'has a space in it');
+  if (/[\p{Cc}\s]/u.test(text)) throw new ChannelAddressError(null, 'contains a space');
   const [, known] = recognized.find(([pattern]) => pattern.test(text)) ?? [];
   const written = splitAddress(known === undefined ? text : `${known}+${text}`);
   const found = written === null ? undefined : schemes.get(written.scheme);
   if (written === null || found === undefined) {
-    throw new ChannelAddressError(null, `is of no kind that is known: ${KNOWN}`);
+    throw new ChannelAddressError(null, `is of an unknown kind; known kinds are ${KNOWN}`);
   }
   const [kind, parse] = found;
   try {
@@ -62,7 +62,7 @@ function parseMail({ rest, transport }: WrittenAddress): Target {
   if (transport !== null)
     throw new ChannelAddressError(null, 'must be mailto:somebody@example.com');
   if (!z.email().max(254).safeParse(rest).success) {
-    throw new ChannelAddressError(null, 'has no mail address, as in mailto:somebody@example.com');
+    throw new ChannelAddressError(null, 'needs a mail address, as in mailto:somebody@example.com');
   }
   const place = rest.replace(/^(.).*(?=@)/, '$1…');
   return { kind: 'mail', to: rest, place };

@@ -1,9 +1,9 @@
-// Without the parser of addresses, which every program would load: all have a redactor.
+// Does not import the address parser: every program has a redactor, and would load it.
 
-/** Shorter parts of a path are words of which others are made. */
+/** Shorter parts of a path may be common words, which must not be redacted everywhere. */
 const MIN_LENGTH = 12;
 
-/** What comes before the address of a channel. */
+/** The name before a channel's address. */
 export const CHANNEL_NAME = /^([a-z][\w.-]{0,39})=(?=[a-z+]+:)/i;
 
 /** The entries of ALERT_CHANNELS. */
@@ -11,19 +11,19 @@ export function splitChannels(text: string): string[] {
   return text.split(/[\s,]+/).filter((entry) => entry !== '');
 }
 
-/** What must not be written anywhere of ALERT_CHANNELS, whether it is valid or not. */
+/** The secrets in ALERT_CHANNELS, even if its value is invalid. */
 export function channelSecrets(text: string): string[] {
   return splitChannels(text).flatMap((entry) => secretsOf(entry.replace(CHANNEL_NAME, '')));
 }
 
-/** An address and the parts of it that open something. Whoever gets a mail may see to whom it went. */
+/** An address and its secret parts. Mail addresses are not secret: the recipients of a mail see them. */
 export function secretsOf(address: string): string[] {
   if (/^mailto:/i.test(address)) return [];
   const [, rest = ''] = /^(?:[a-z+]+:\/\/)?(.*)$/is.exec(address) ?? [];
   const [, credentials = '', place = ''] = /^(?:([^/@]*)@)?(.*)$/s.exec(rest) ?? [];
   const [path = '', fragment = ''] = place.split('#');
   const [first = '', ...others] = path.split(/[/?&=]/);
-  // The host, unless it is a token: `ntfy://TOPIC`.
+  // The first part is the host, except in `ntfy://TOPIC`.
   const parts = first.includes('.') ? others : [first, ...others];
   const secrets = [
     address,
@@ -35,7 +35,7 @@ export function secretsOf(address: string): string[] {
   return [...new Set(secrets.flatMap((part) => [part, decode(part)]))].filter(Boolean);
 }
 
-/** As they are, and as the header that they become. */
+/** Credentials as written, and encoded as in the Authorization header. */
 function credentialsOf(credentials: string): string[] {
   const [, password = ''] = credentials.split(':');
   const header = Buffer.from(decode(credentials)).toString('base64');

@@ -10,7 +10,7 @@ const MAX_CHANNELS = 20;
 /** A channel of ALERT_CHANNELS. */
 export type NamedChannel = ChannelAddress & { name: string };
 
-/** How people hear of incidents. */
+/** Where alerts are sent, and the public address that they link to. */
 export const channelVariables = z.object({
   ALERT_CHANNELS: z
     .string()
@@ -19,13 +19,13 @@ export const channelVariables = z.object({
         return readChannels(text);
       } catch (error) {
         if (!(error instanceof ChannelAddressError)) throw error;
-        context.addIssue(`must be a list of channels, and ${error.message}`);
+        context.addIssue(`must be a list of channels, but ${error.message}`);
         return z.NEVER;
       }
     })
     .prefault('')
     .describe(
-      'where alerts are sent, separated by spaces or commas: `mailto:…`, `slack://…`, `discord://…`, `tgram://…`, `ntfy://…`, `gotify://…`, `apprise://…`, `webhook://…`, each as `NAME=ADDRESS` if you like; see docs/alert-channels.md',
+      'where alerts are sent, separated by spaces or commas: `mailto:…`, `slack://…`, `discord://…`, `tgram://…`, `ntfy://…`, `gotify://…`, `apprise://…`, `webhook://…`, each optionally as `NAME=ADDRESS`; see docs/alert-channels.md',
     ),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'must be a URL like https://backups.example.com' })
@@ -35,7 +35,7 @@ export const channelVariables = z.object({
     ),
 });
 
-/** All variables that sending alerts needs. */
+/** All variables needed to send alerts. */
 export const alertSendingVariables = z.object({
   ...channelVariables.shape,
   RESEND_API_KEY: mailVariables.shape.RESEND_API_KEY,
@@ -47,7 +47,7 @@ export const alertSendingVariables = z.object({
 
 export type AlertSendingConfig = z.output<typeof alertSendingVariables>;
 
-/** Throws ChannelAddressError with a message that names the entry by its number. */
+/** Throws ChannelAddressError with the number of the invalid entry. */
 function readChannels(text: string): NamedChannel[] {
   const entries = splitChannels(text);
   if (entries.length > MAX_CHANNELS) {
@@ -62,11 +62,12 @@ function readChannels(text: string): NamedChannel[] {
     const count = (counts.get(kind) ?? 0) + 1;
     counts.set(kind, count);
     const name = given ?? `${kind}-${count}`;
-    const says = (what: string) =>
+    const duplicate = (what: string) =>
       new ChannelAddressError(kind, `entry ${index + 1} (${kind}) ${what}`);
     for (const other of channels) {
-      if (other.name.toLowerCase() === name.toLowerCase()) throw says('has the name of another');
-      if (isSamePlace(other, address)) throw says('leads where another does');
+      if (other.name.toLowerCase() === name.toLowerCase())
+        throw duplicate('has the same name as another');
+      if (isSamePlace(other, address)) throw duplicate('leads to the same place as another');
     }
     channels.push({ ...address, name });
   }

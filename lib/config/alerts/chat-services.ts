@@ -10,13 +10,13 @@ import {
 const SLACK = 'hooks.slack.com';
 const DISCORD = 'discord.com';
 
-/** `slack://T…/B…/…`, or `slack+https://…` as Slack or a program like it shows it. */
+/** `slack://T…/B…/…`, or `slack+` and the URL that Slack or a compatible service shows. */
 export function parseSlack(written: WrittenAddress): Target {
   if (written.transport !== null) {
     const { url, path, authorization } = parseServer(written);
     readParameters(url, []);
     const needed = url.host === SLACK ? 4 : 1;
-    if (path.length < needed || authorization !== null) throw fault('is no address of a webhook');
+    if (path.length < needed || authorization !== null) throw fault('is not a webhook address');
     return toHook('slack', url, SLACK);
   }
   const [, ...tokens] =
@@ -26,12 +26,12 @@ export function parseSlack(written: WrittenAddress): Target {
   return toHook('slack', url, SLACK);
 }
 
-/** `discord://ID/TOKEN`, `discord://TOKEN@ID`, or `discord+https://…` as Discord shows it. */
+/** `discord://ID/TOKEN`, `discord://TOKEN@ID`, or `discord+` and the URL that Discord shows. */
 export function parseDiscord(written: WrittenAddress): Target {
   if (written.transport !== null) {
     const { url, path, authorization } = parseServer(written);
     readParameters(url, []);
-    if (path.length < 2 || authorization !== null) throw fault('is no address of a webhook');
+    if (path.length < 2 || authorization !== null) throw fault('is not a webhook address');
     return toHook('discord', url, DISCORD);
   }
   const { id, token } =
@@ -44,20 +44,20 @@ export function parseDiscord(written: WrittenAddress): Target {
   return toHook('discord', url, DISCORD);
 }
 
-/** `tgram://TOKEN/CHAT?topic=…`, or `tgram+https://…` of a Bot API server of one's own. */
+/** `tgram://TOKEN/CHAT?topic=…`, or `tgram+https://…` for a self-hosted Bot API server. */
 export function parseTelegram({ rest, ...written }: WrittenAddress): Target {
   const isOwn = written.transport !== null;
-  // As a host name and a port, a token would be none.
+  // A token is not a valid host and port, so it must not be parsed as one.
   const path = isOwn ? rest : `api.telegram.org/bot${rest.replace(/^bot/i, '')}`;
   const { url, path: parts, authorization } = parseServer({ ...written, rest: path });
   const chat = decode(parts.pop() ?? '');
   const token = /^bot(\d{3,20}:[\w-]{20,100})$/.exec(decode(parts.at(-1) ?? ''))?.[1];
   if (token === undefined) throw lacks('the token of a bot, as in tgram://123456:ABC…/CHAT');
   if (!/^(?:-?\d{1,20}|@\w{4,64})$/.test(chat)) throw lacks('the number of a chat, or an @channel');
-  if (authorization !== null) throw fault('has a name before an @');
+  if (authorization !== null) throw fault('has credentials before an @');
   const { topic } = readParameters(url, ['topic']);
   if (topic !== undefined && !/^\d{1,10}$/.test(topic))
-    throw fault('has a topic that is no number');
+    throw fault('has a topic that is not a number');
   url.search = '';
   url.pathname = `/${[...parts, 'sendMessage'].join('/')}`;
   return {

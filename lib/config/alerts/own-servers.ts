@@ -9,7 +9,7 @@ import {
 
 const NTFY = 'ntfy.sh';
 
-/** `ntfy://TOPIC` at ntfy.sh, `ntfy://[TOKEN@ or USER:PASSWORD@]HOST/TOPIC`. */
+/** `ntfy://TOPIC` for ntfy.sh, or `ntfy://[TOKEN@ or USER:PASSWORD@]HOST/TOPIC`. */
 export function parseNtfy(written: WrittenAddress): Target {
   const [, credentials = '', atService] = /^(.*@)?([\w-]{1,64})$/.exec(written.rest) ?? [];
   const rest = atService === undefined ? written.rest : `${credentials}${NTFY}/${atService}`;
@@ -52,8 +52,7 @@ export function parseApprise(written: WrittenAddress): Target {
   const { tag } = readParameters(url, ['tag']);
   const key = path.pop() ?? '';
   if (!/^[\w-]{1,128}$/.test(key)) throw fault('must have a key, as in apprise://HOST/KEY');
-  if (tag !== undefined && !/^[\w, -]{1,200}$/.test(tag))
-    throw fault('has a tag that is not valid');
+  if (tag !== undefined && !/^[\w, -]{1,200}$/.test(tag)) throw fault('has an invalid tag');
   url.search = '';
   url.pathname = [...path, 'notify', key].join('/');
   return {
@@ -66,14 +65,15 @@ export function parseApprise(written: WrittenAddress): Target {
   };
 }
 
-/** `webhook://HOST/…#whsec_…`, with the secret of the signature in base64. */
+/** `webhook://HOST/…#whsec_…`, with the signing secret in base64. */
 export function parseWebhook(written: WrittenAddress): Target {
   const { url, authorization } = parseServer(written);
-  if (authorization !== null) throw fault('has credentials; the signature stands for them');
+  if (authorization !== null)
+    throw fault('has credentials, but a webhook is authenticated by its signature only');
   const secret = decode(url.hash.slice(1));
   const bytes = /^whsec_([A-Za-z0-9+/]{32,90}={0,2})$/.exec(secret)?.[1];
   if (bytes === undefined || bytes.length % 4 !== 0 || atob(bytes).length > 64) {
-    throw fault('must end in # and the secret: whsec_ and 24 to 64 bytes in base64');
+    throw fault('must end in # and the signing secret: whsec_ and 24 to 64 bytes in base64');
   }
   url.hash = '';
   return {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { wholeNumber } from '../values.ts';
 
-/** When there is an incident. */
+/** Thresholds of the alert rules. */
 export const alertRuleVariables = z.object({
   ALERT_FAILING_AFTER: wholeNumber(1, 100)
     .default(2)

@@ -1,15 +1,14 @@
 import { isLinkLocal, isPrivateHost } from '../../http/network.ts';
 
-/** A mail address. */
 interface MailTarget {
   kind: 'mail';
   to: string;
 }
 
-/** Where messages are posted. */
+/** An HTTP endpoint that messages are posted to. */
 type HttpTarget = {
   url: string;
-  /** Whether it is the service's own server, whose answers may be shown. */
+  /** Whether this is the public server of a known service, whose responses may be shown. */
   isPublicService: boolean;
 } & (
   | { kind: 'slack' | 'discord' }
@@ -20,21 +19,21 @@ type HttpTarget = {
   | { kind: 'webhook'; secret: string }
 );
 
-/** What an address says. */
+/** The parsed content of an address. */
 export type Target = (MailTarget | HttpTarget) & {
-  /** What is shown of it: the host, or a shortened mail address. */
+  /** The part that may be shown: the host, or a shortened mail address. */
   place: string;
 };
 
-/** Where a channel leads. */
+/** A parsed address with its secrets. */
 export type ChannelAddress = Target & {
-  /** What must not be written anywhere. */
+  /** Texts that must never be written anywhere. */
   secrets: readonly string[];
 };
 
 export type ChannelKind = ChannelAddress['kind'];
 
-/** What is wrong with an address, starting with a verb. Never repeats the address. */
+/** An invalid address. The message starts with a verb and never repeats the address. */
 export class ChannelAddressError extends Error {
   override readonly name = 'ChannelAddressError';
   readonly kind: string | null;
@@ -44,7 +43,7 @@ export class ChannelAddressError extends Error {
     this.kind = kind;
   }
 
-  /** The same, of a kind. */
+  /** The same error with a kind. */
   of(kind: string): ChannelAddressError {
     return new ChannelAddressError(kind, this.message);
   }
@@ -53,9 +52,9 @@ export class ChannelAddressError extends Error {
 /** `scheme[+https]:rest`. */
 export interface WrittenAddress {
   scheme: string;
-  /** What `+https` or `+http` says; null without. */
+  /** From `+https` or `+http`; null without either. */
   transport: 'https' | 'http' | null;
-  /** After the colon and the slashes. */
+  /** The part after the colon and slashes. */
   rest: string;
 }
 
@@ -72,22 +71,22 @@ export function splitAddress(text: string): WrittenAddress | null {
   };
 }
 
-/** The parts of the address of a server. */
+/** A server address in parts. */
 interface ServerAddress {
   url: URL;
-  /** From `user:password@`, or a token alone before the `@`; null without. */
+  /** The Authorization header, from `user:password@` or `token@`; null without either. */
   authorization: string | null;
   /** Parts of the path. */
   path: string[];
 }
 
 /**
- * Parses the address of a server: https, or http to a host that is no public one. Throws ChannelAddressError for one
- * of a cloud machine's own metadata.
+ * Parses a server address: https, or http to a private host. Throws ChannelAddressError for link-local hosts, such as
+ * the metadata service of a cloud machine.
  */
 export function parseServer({ transport, rest }: WrittenAddress): ServerAddress {
   const text = `${transport ?? 'https'}://${rest}`;
-  if (!URL.canParse(text)) throw fault('is no valid address');
+  if (!URL.canParse(text)) throw fault('is not a valid address');
   const url = new URL(text);
   if (isLinkLocal(url.hostname)) throw fault('leads to a link-local address');
   if (url.protocol === 'http:' && !isPrivateHost(url.hostname)) {
@@ -102,7 +101,7 @@ export function parseServer({ transport, rest }: WrittenAddress): ServerAddress 
 function readAuthorization({ username, password }: URL): string | null {
   if (username === '') return null;
   const [name, secret] = [decode(username), decode(password)];
-  // A header cannot hold others.
+  // Headers allow only these characters.
   if (!/^[\x21-\x7e]+$/.test(name) || !/^[\x20-\x7e]*$/.test(secret)) {
     throw fault('has credentials with characters other than ASCII');
   }
@@ -118,24 +117,24 @@ export function decode(text: string): string {
   }
 }
 
-/** Throws ChannelAddressError for parameters that the kind does not have, or twice. */
+/** Reads the parameters of an address. Throws ChannelAddressError for unknown or repeated ones. */
 export function readParameters(
   { searchParams, hash }: URL,
   names: readonly string[],
 ): Partial<Record<string, string>> {
-  if (hash !== '') throw fault('has a # at a place where none belongs');
+  if (hash !== '') throw fault('has a misplaced #');
   const given: Partial<Record<string, string>> = {};
   for (const [name, value] of searchParams) {
     if (!names.includes(name) || given[name] !== undefined) {
-      const known = names.length === 0 ? 'there are none' : `known is ${names.join(', ')}`;
-      throw fault(`has unknown or repeated parameters; ${known}`);
+      const known = names.length === 0 ? 'none' : names.join(', ');
+      throw fault(`has unknown or repeated parameters; known: ${known}`);
     }
     given[name] = value;
   }
   return given;
 }
 
-/** An error about the address that is being parsed. */
+/** Creates an error about the address being parsed. */
 export function fault(text: string): ChannelAddressError {
   return new ChannelAddressError(null, text);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 
-/** A folder, such as that of a network disk. */
+/** A folder, for example on a network disk. */
 export interface FolderAddress {
   kind: 'folder';
   /** Without parameters, for messages. */
@@ -10,7 +10,7 @@ export interface FolderAddress {
   path: string;
 }
 
-/** A bucket of AWS S3, or of anything that speaks its protocol. */
+/** A bucket of AWS S3 or a compatible service. */
 export interface BucketAddress {
   kind: 's3';
   /** Without parameters, for messages. */
@@ -23,11 +23,11 @@ export interface BucketAddress {
   region: string | null;
   /** Whether the bucket is part of the path instead of the host name. */
   isPathStyle: boolean;
-  /** Which profile of the AWS configuration has the credentials; null for the default. */
+  /** The profile of the AWS configuration with the credentials; null for the default. */
   profile: string | null;
-  /** Whether the store refuses to overwrite an object when it is asked to (`If-None-Match`). */
+  /** Whether the store supports writes that never overwrite an object (`If-None-Match`). */
   isConditional: boolean;
-  /** Whether its owner says that nobody else may read it. */
+  /** Whether the owner declares that nobody else may read it. */
   isPrivate: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface GitAddress {
   kind: 'git';
   /** For messages. */
   text: string;
-  /** What git is given: an absolute path, or an address without credentials. */
+  /** The argument passed to git: an absolute path, or an address without credentials. */
   location: string;
   isLocal: boolean;
   /** In lower case; null for a path. */
@@ -47,7 +47,7 @@ export interface GitAddress {
 
 export type StoreAddress = FolderAddress | BucketAddress | GitAddress;
 
-/** Keeps what is recorded about a store apart from that of others. */
+/** Identifies a store in records about it. Parameters such as the region do not change it. */
 export function storeId(address: StoreAddress): string {
   const text = `${address.kind} ${placeOf(address)}`;
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
@@ -59,7 +59,7 @@ function placeOf(address: StoreAddress): string {
   return [address.endpoint ?? 'aws', address.bucket, address.prefix].join(' ');
 }
 
-/** What is wrong with an address, starting with a verb. Never repeats the address. */
+/** An invalid address. The message starts with a verb and never repeats the address. */
 export class StoreAddressError extends Error {
   override readonly name = 'StoreAddressError';
 }
@@ -82,7 +82,7 @@ const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
  */
 export function parseStoreAddress(text: string): StoreAddress {
   if (/^(?:[/~]|\.{1,2}\/)/.test(text)) {
-    throw invalid('contains a plain path; a folder is written `file:///folder`');
+    throw invalid('contains a plain path; write a folder as `file:///folder`');
   }
   if (/[\p{Cc}\s]/u.test(text) || !URL.canParse(text)) throw invalid('contains something else');
   if (/^git\+/i.test(text)) return parseRepository(text.slice('git+'.length));
@@ -102,17 +102,19 @@ function parseFolder(url: URL): FolderAddress {
     const path = fileURLToPath(url).replace(/(?<=.)\/+$/, '');
     return { kind: 'folder', text: `file://${path}`, path };
   } catch (cause) {
-    throw invalid('contains a file URL that is no local path', cause);
+    throw invalid('contains a file URL that is not a local path', cause);
   }
 }
 
-/** Like the addresses of repositories that are backed up: no credentials, http only to loopback. */
+/** Rules as for sources: no credentials, and http only to loopback. */
 function parseRepository(text: string): GitAddress {
   if (!URL.canParse(text)) throw invalid('contains something else');
   const url = new URL(text);
   const { protocol, hostname, username, password, search, hash, pathname } = url;
   if (password !== '' || (username !== '' && protocol !== 'ssh:')) {
-    throw invalid('contains credentials; git has its own, or `login github --profile destination`');
+    throw invalid(
+      'contains credentials; use those of git, or `login github --profile destination`',
+    );
   }
   if (search !== '' || hash !== '') throw invalid('has parameters for git, which takes none');
   if (protocol === 'file:') {
@@ -137,7 +139,7 @@ function parseRepository(text: string): GitAddress {
   };
 }
 
-/** The address of a repository of this machine. */
+/** The address of a repository on this machine. */
 export function localRepository(path: string): GitAddress {
   return {
     ...{ kind: 'git', text: `git+file://${path}`, location: path },
@@ -147,15 +149,15 @@ export function localRepository(path: string): GitAddress {
 
 function parseBucket({ hostname, port, pathname, searchParams }: URL): BucketAddress {
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(hostname) || port !== '') {
-    throw invalid('contains a bucket name that is not valid');
+    throw invalid('contains an invalid bucket name');
   }
   const given: Partial<Record<Parameter, string>> = {};
   for (const [name, value] of searchParams) {
     if (!(name in parameters) || given[name as Parameter] !== undefined) {
-      throw invalid(`has unknown or repeated parameters; known are ${listParameters()}`);
+      throw invalid(`has unknown or repeated parameters; known: ${listParameters()}`);
     }
     if (!parameters[name as Parameter].test(value)) {
-      throw invalid(`has a value of ${name} that is not valid`);
+      throw invalid(`has an invalid value of ${name}`);
     }
     given[name as Parameter] = value;
   }
@@ -179,18 +181,18 @@ function decodePrefix(pathname: string): string {
   try {
     path = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '');
   } catch (cause) {
-    throw invalid('has a prefix that is not valid', cause);
+    throw invalid('has an invalid prefix', cause);
   }
   const isClean = path.split('/').every((part) => /^[\w.+@=-]{1,255}$/.test(part));
   if (path !== '' && (!isClean || /(?:^|\/)\.{1,2}(?:\/|$)/.test(path))) {
-    throw invalid('has a prefix with other characters than letters, digits and . _ + @ = -');
+    throw invalid('has a prefix with characters other than letters, digits and . _ + @ = -');
   }
   return path === '' ? '' : `${path}/`;
 }
 
-/** Keys and contents are sent there: https, or http to loopback. */
+/** Credentials and contents are sent to the endpoint, so it must be https, or http to loopback. */
 function checkEndpoint(text: string): string {
-  if (!URL.canParse(text)) throw invalid('has an endpoint that is no URL');
+  if (!URL.canParse(text)) throw invalid('has an endpoint that is not a URL');
   const { protocol, hostname, username, password, search, origin, pathname } = new URL(text);
   if (protocol !== 'https:' && !loopback.test(hostname)) {
     throw invalid('has an endpoint with http, which is only allowed to loopback');
@@ -206,5 +208,5 @@ function listParameters(): string {
 
 function invalid(fault: string, cause?: unknown): StoreAddressError {
   const form = 'must be like s3://bucket/prefix, file:///folder or git+https://host/owner/name.git';
-  return new StoreAddressError(`${form}, and ${fault}`, { cause });
+  return new StoreAddressError(`${form}, but ${fault}`, { cause });
 }

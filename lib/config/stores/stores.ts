@@ -9,7 +9,7 @@ export const storeVariables = z.object({
       try {
         const stores = texts.map(parseStoreAddress);
         if (new Set(stores.map(storeId)).size === stores.length) return stores;
-        context.addIssue('must not name a store twice');
+        context.addIssue('must not list a store twice');
       } catch (error) {
         if (!(error instanceof StoreAddressError)) throw error;
         context.addIssue(error.message);
@@ -23,18 +23,18 @@ export const storeVariables = z.object({
   BACKUP_STORES_NEEDED: wholeNumber(1, 100)
     .optional()
     .describe(
-      'how many of these stores must have a version for its repository to count as backed up; default all',
+      'how many of these stores must have a version before its repository counts as backed up; default all',
     ),
   BACKUP_STORES_MIB_PER_SECOND: wholeNumber(1, 100_000)
     .optional()
-    .describe('the most that is sent to stores in a second, in MiB; default no limit'),
+    .describe('maximum upload rate to stores, in MiB per second; default no limit'),
   BACKUP_AGE_RECIPIENTS: list
     .refine((recipients) => recipients.every((one) => /^age1[0-9a-z]{50,4000}$/.test(one)), {
       error: 'must be age recipients (age1…), separated by commas',
     })
     .prefault('')
     .describe(
-      'whose age identities can decrypt what is stored, separated by commas; unset: nothing is encrypted',
+      'age recipients whose identities can decrypt stored archives, separated by commas; unset: nothing is encrypted',
     ),
   BACKUP_NAMES_KEY: secret
     .optional()

@@ -139,7 +139,7 @@ export class ClientConnection {
       case 'd':
       case 'c':
       case 'f':
-        // The data of a COPY FROM STDIN, which was rejected.
+        // Data of a COPY FROM STDIN that was rejected.
         return;
       default:
         throw new FatalError('08P01', `invalid frontend message type ${type.charCodeAt(0)}`);

@@ -20,18 +20,18 @@ export interface Shared {
   leases: LeaseQueue;
   /** The settings reported to a new client. */
   defaults: ReadonlyMap<string, string>;
-  /** The clients that may have made temporary tables or run PREPARE. */
+  /** The clients that may have created temporary tables or run PREPARE. */
   makers: Set<object>;
   log: Log;
   clock: Clock;
 }
 
-/** How long a statement may run whose client has disconnected while others wait. */
+/** How long the statement of a disconnected client may run while others wait. */
 const DISCONNECTED_TIMEOUT_MS = 30_000;
 
 /**
- * Drops what Postgres cannot tell apart by client: PREPARE statements and temporary tables. The clients'
- * prepared statements are parsed again with their next use.
+ * Drops what Postgres cannot tell apart by client: PREPARE statements and temporary tables. Prepared statements
+ * of other clients are parsed again on their next use.
  */
 const dropMade = 'DEALLOCATE ALL; DISCARD TEMP';
 
@@ -57,7 +57,7 @@ export class ClientSession {
     this.statements = new ClientStatements(`c${id}_`, shared.session);
   }
 
-  /** Is the client in a transaction or in the middle of a batch? */
+  /** Whether the client is in a transaction or in the middle of a batch. */
   get holdsLease(): boolean {
     return this.#release !== null;
   }
@@ -70,7 +70,7 @@ export class ClientSession {
 
   /**
    * Acquires a lease, runs messages that end with Sync, Flush or a simple query, and writes the answer.
-   * Throws the reason for which the client's connection must end.
+   * Throws the reason if the client's connection must end.
    */
   async run(batch: readonly Buffer[]): Promise<void> {
     const { clock, leases, session } = this.#shared;
@@ -98,7 +98,7 @@ export class ClientSession {
       for (const change of await this.#settings.save()) pass(parameterMessage(...change));
       this.#endLease();
     }
-    // Only when the lease has ended, so that what the client does next finds it free.
+    // Sent only after the lease has ended, so that the client's next request finds it free.
     if (answer.status !== null) pass(readyMessage(answer.status));
   }
 

@@ -13,7 +13,7 @@ const POSTGRES_VERSION = '18';
 export interface DataDirectory {
   /** The folder for PGlite. */
   readonly folder: string;
-  /** Call once PGlite has started in it: its files are complete, and become the owner's alone. */
+  /** Call once PGlite has started in it: marks the files as complete and makes them private to the owner. */
   confirm(): Promise<void>;
   /** The error for files that Postgres cannot start with. */
   damaged(reason: string): ConfigError;
@@ -71,7 +71,7 @@ async function checkVersion(dataDir: string, files: string[]): Promise<void> {
   const version = (await readFile(join(dataDir, 'postgres/PG_VERSION'), 'latin1')).trim();
   if (version === POSTGRES_VERSION) return;
   if (!/^\d{1,3}(?:\.\d+)?$/.test(version)) {
-    throw damaged(dataDir, 'is damaged (PG_VERSION holds no version)');
+    throw damaged(dataDir, 'is damaged (PG_VERSION contains no version)');
   }
   throw damaged(dataDir, `is of Postgres ${version}, and this version reads ${POSTGRES_VERSION}`);
 }

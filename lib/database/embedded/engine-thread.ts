@@ -51,7 +51,7 @@ async function start(folder: string): Promise<PGlite | null> {
     await takeClientRole(pglite);
     return pglite;
   } catch (error) {
-    // Not always an Error.
+    // PGlite may throw values that are not Errors.
     report({ broken: reason ?? describe(error) });
     return null;
   }

@@ -17,7 +17,7 @@ export class LeaseQueue {
     return this.#waiters.size;
   }
 
-  /** Is the lease taken? */
+  /** Whether the lease is taken. */
   get held(): boolean {
     return this.#held;
   }

@@ -4,7 +4,7 @@ import type { Log } from '../../log.ts';
 import type { Database } from '../database.ts';
 
 const MAINTENANCE_INTERVAL_MS = 60 * 60_000;
-/** Per table. */
+/** Time limit for each table. */
 const TABLE_TIMEOUT_MS = 10 * 60_000;
 
 const listTables = {

@@ -22,7 +22,7 @@ export class MessageStream {
     this.#socket = socket;
     socket.on('readable', () => {
       this.#wake();
-      // Without this, the end of the connection would show only with the next read.
+      // Otherwise the end of the connection would only be noticed at the next read.
       if (socket.readableLength === 0) socket.read(0);
     });
     const leave = () => this.abort(new ClientGone('the client has disconnected'));
@@ -30,12 +30,12 @@ export class MessageStream {
     this.signal.addEventListener('abort', () => this.#wake());
   }
 
-  /** Aborts with the reason when the connection ends, whoever ended it. */
+  /** Aborts with the reason when either side ends the connection. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** Is there input that was not read yet? */
+  /** Whether there is unread input. */
   get hasMore(): boolean {
     return this.#socket.readableLength > 0;
   }
@@ -52,7 +52,7 @@ export class MessageStream {
     return this.#read(length - 4);
   }
 
-  /** The next message. Throws the signal's reason, and FatalError 08P01 for one that is too long. */
+  /** The next message. Throws the signal's reason, or FatalError 08P01 if it is too long. */
   async nextMessage(maxBytes = MAX_MESSAGE_BYTES): Promise<Message> {
     const head = await this.#read(5);
     const length = head.readInt32BE(1);
@@ -70,7 +70,7 @@ export class MessageStream {
     if (this.#socket.writableNeedDrain) await once(this.#socket, 'drain', { signal: this.signal });
   }
 
-  /** Closes the connection. Destroys that of a client that does not read its results. */
+  /** Closes the connection, and destroys it if the client does not read its results. */
   end(): void {
     if (this.#socket.writableNeedDrain) {
       this.#socket.destroy();

@@ -29,7 +29,7 @@ export interface EmbeddedDatabase extends Database {
   readonly portUrl: string | null;
 }
 
-/** Statements run one at a time, so more connections would only add preparing. */
+/** Statements run one at a time, so more connections would only prepare more statements. */
 const OWN_CONNECTIONS = 4;
 /** How long a running statement may continue when the database closes. */
 const CLOSE_TIMEOUT_MS = 10_000;

@@ -51,7 +51,7 @@ interface Running {
 }
 
 /**
- * The one Postgres session there is. Whoever calls it holds the lease.
+ * The only Postgres session. Callers must hold the lease.
  *
  * In WebAssembly, Postgres cannot interrupt a statement, and a stack overflow crashes it. In both cases the
  * engine is killed and restarted, like a Postgres server after a crash: committed data is kept, and the

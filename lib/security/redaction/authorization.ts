@@ -31,7 +31,7 @@ const line = /[^\r\n"'`<>\\\0]{1,16384}/y;
 const cookieLine = /[^\r\n"'\\\0]{1,16384}/y;
 const cookieValue = /=([^\s;"'\\\0]{1,8192})/y;
 
-/** Finds the values of Authorization headers, of bearer and basic anywhere, and of cookies. */
+/** Finds the values of Authorization headers, bearer and basic credentials anywhere, and cookies. */
 export function findAuthorization(text: string): Range[] {
   const found: Range[] = [];
   for (const { 0: all, 1: scheme = '', 3: value = '', index } of findAll(text, bearer)) {
@@ -46,7 +46,7 @@ function findHeaders(text: string): Range[] {
   const found: Range[] = [];
   for (const { 0: all, 1: scheme = '', index } of findAll(text, authorization)) {
     const at = index + all.length;
-    // Within the previous value.
+    // Already part of the previous value.
     if (index < (found.at(-1)?.end ?? 0)) continue;
     if (/^(?:bearer|basic)$/i.test(scheme)) continue;
     if (lineScheme.test(scheme)) found.push(...match(line, text, at));

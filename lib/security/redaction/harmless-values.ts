@@ -40,7 +40,7 @@ const identifiers = [
   /^[A-Za-z]*[a-z](?:Pass(?:word|wd|phrase|code)?|Pwd|Secret|Token|Key|Credential|Auth|Cookie)s?$/,
 ];
 
-/** Of longer values, only the start is checked. */
+/** Only the start of longer values is checked. */
 const LONG_VALUE = 200;
 /** A call, an element or the start of a list, in code without white space. */
 const longCode = /^[A-Za-z_$][\w$.]{0,100}[([]|^[({[]/;

@@ -2,7 +2,7 @@ import { isHarmless } from './harmless-values.ts';
 import { BARRIER } from './mask.ts';
 import { findAll, type Range } from './ranges.ts';
 
-/** Names of secrets end in these. */
+/** Words at the end of secret names. */
 const nameEnd =
   /pass(?:word|wd|phrase|code|(?==))|pwd|(?<=[_-])pass|secret|(?<!expected |progress|next|page|continuation)token|(?:api|access|account|auth|client|consumer|deploy|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription|webhook|application|app|admin)[ _.-]?key|key[_-]?(?:base|data)|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID/gi;
 /** Docker's `auth`, which is a secret only if its value decodes to `user:password`. */
@@ -134,7 +134,7 @@ function judge(
   context: { isExact: boolean; isQuoted: boolean },
 ): Value | null {
   const value = text.slice(range.start, range.end);
-  // Next to a mask, an earlier redaction left it on purpose.
+  // An earlier redaction left the text next to a mask on purpose.
   if (value === '' || value.includes(BARRIER) || text[range.end] === BARRIER) return null;
   const next = text.slice(range.end, range.end + 40);
   return { ...range, isHarmless: isHarmless(value, { ...context, next }) };

@@ -37,7 +37,7 @@ export function findUrlCredentials(text: string): Range[] {
 const irregularPassword =
   /[^\s:@/"'<>`\0]{0,128}:(?!\d{1,5}(?:[\s/?#"'<>)\]},.;]|$))([^\r\n@\0]{1,200})@(?=[\w[])/y;
 
-/** Length of a database's user-info whose password contains white space, a quotation mark or an angle bracket. */
+/** Length of the user-info of a database URL whose password contains white space, a quotation mark or `<` or `>`. */
 function measureIrregular(text: string, start: number): number {
   irregularPassword.lastIndex = start;
   const found = irregularPassword.exec(text);

@@ -1,7 +1,7 @@
 import { MASK, MASKED } from './mask.ts';
 import { findAll, type Range } from './ranges.ts';
 
-/** A text as rules search it: without characters that would hide a secret from them but not from a reader. */
+/** A text as searched by rules, without characters that would hide a secret from rules but not from a reader. */
 export interface View {
   text: string;
   /** Converts a range of the view to a range of the original text. */
