@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { time } from './columns.ts';
 
-/** Ways to tell people of an incident that were added on the dashboard, beside those of ALERT_CHANNELS. */
+/** Alert channels added on the dashboard, in addition to those of ALERT_CHANNELS. */
 export const alertChannels = pgTable(
   'alert_channels',
   {
@@ -11,7 +11,7 @@ export const alertChannels = pgTable(
     kind: text('kind').notNull(),
     /** AES-256-GCM, bound to the id. */
     sealedAddress: text('sealed_address').notNull(),
-    /** What is shown of the address. */
+    /** The part of the address that may be shown. */
     place: text('place').notNull(),
     createdBy: text('created_by').notNull(),
     createdAt: time('created_at').notNull().defaultNow(),

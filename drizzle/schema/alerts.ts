@@ -15,22 +15,22 @@ import {
 
 import { newestFirst, time } from './columns.ts';
 
-/** What somebody should know: one row from when a rule finds something until it no longer does. */
+/** Problems found by the alert rules: one row per problem, open until its rule no longer finds it. */
 export const incidents = pgTable(
   'incidents',
   {
     id: bigserial('id', { mode: 'bigint' }).primaryKey(),
     /** From lib/alerts/rules. */
     rule: text('rule').notNull(),
-    /** What it is about, such as a store; empty if the rule has only one subject. */
+    /** The subject of the incident, such as a store; empty if the rule has only one subject. */
     subject: text('subject').notNull().default(''),
     /** One sentence for a person. */
     summary: text('summary').notNull().default(''),
-    /** What the rule found besides; `repositories` counts all, also those that are not listed. */
+    /** Further findings of the rule; `repositories` counts all of them, including those not listed. */
     details: jsonb('details').notNull().default({}),
     openedAt: time('opened_at').notNull().defaultNow(),
     lastSeenAt: time('last_seen_at').notNull().defaultNow(),
-    /** Since when the rule no longer finds it; null as long as it does. */
+    /** Since when the rule no longer finds it; null while it does. */
     clearSince: time('clear_since'),
     remindedAt: time('reminded_at'),
     acknowledgedAt: time('acknowledged_at'),
@@ -54,11 +54,11 @@ export const incidentRepositories = pgTable(
     incidentId: bigint('incident_id', { mode: 'bigint' }).notNull(),
     repositoryName: text('repository_name').notNull(),
     reason: text('reason').notNull().default(''),
-    /** Since when it is so; null if nobody knows. */
+    /** Since when the repository has the problem; null if unknown. */
     since: time('since'),
-    /** When it joined the incident, again if it had left it. */
+    /** When the repository last joined the incident. */
     joinedAt: time('joined_at').notNull().defaultNow(),
-    /** When it was well again, before the others or with them. */
+    /** When its problem was resolved, which may be before the incident was. */
     resolvedAt: time('resolved_at'),
   },
   (table) => [
@@ -75,26 +75,26 @@ export const incidentRepositories = pgTable(
   ],
 );
 
-/** Messages about incidents, one for each channel. Marked before they are sent, so that none is sent too often. */
+/** Messages about incidents, one per channel. Claimed before they are sent, so that none is sent too often. */
 export const alertDeliveries = pgTable(
   'alert_deliveries',
   {
     id: bigserial('id', { mode: 'bigint' }).primaryKey(),
     incidentId: bigint('incident_id', { mode: 'bigint' }).notNull(),
     kind: text('kind').notNull(),
-    /** The incident's opened_at, reminded_at or resolved_at, which this message tells. */
+    /** The incident's opened_at, reminded_at or resolved_at, depending on the kind of message. */
     aboutAt: time('about_at').notNull(),
-    /** The name of the channel. Never its address. */
+    /** The name of the channel, never its address. */
     channel: text('channel').notNull(),
     createdAt: time('created_at').notNull().defaultNow(),
-    /** How often it was sent. */
+    /** How many times sending was attempted. */
     attempts: integer('attempts').notNull().default(0),
-    /** How many of these may have arrived, as far as anybody knows: no more than two. */
+    /** How many attempts may have arrived without confirmation: at most two. */
     unclear: integer('unclear').notNull().default(0),
-    /** Until when the process that sends it has it to itself; -infinity if none does. */
+    /** Until when one process may send it exclusively; -infinity if unclaimed. */
     claimedUntil: time('claimed_until').notNull().default('-infinity'),
     claimedBy: text('claimed_by'),
-    /** Not before then. */
+    /** The earliest time of the next attempt. */
     nextAttemptAt: time('next_attempt_at').notNull().default('-infinity'),
     deliveredAt: time('delivered_at'),
     /** When it was given up. */
@@ -120,7 +120,7 @@ export const alertDeliveries = pgTable(
   ],
 );
 
-/** The one row that evaluations of the rules race for: whoever read an older number applies nothing. */
+/** The single row that concurrent evaluations race for: one that has read an outdated number changes nothing. */
 export const alertEvaluation = pgTable(
   'alert_evaluation',
   {
@@ -132,23 +132,23 @@ export const alertEvaluation = pgTable(
   () => [check('alert_evaluation_one_row', sql`id = 1`)],
 );
 
-/** What the worker knows of its login to each git host. */
+/** What the worker knows about its login to each git host. */
 export const hostLogins = pgTable('host_logins', {
   gitHostUrl: text('git_host_url').primaryKey(),
   seenAt: time('seen_at').notNull().defaultNow(),
-  /** When the token expires, if the host tells, or its renewal ends; null if that is unknown, or never. */
+  /** When the token expires, if the host reports it, or can no longer be renewed; null if unknown or never. */
   expiresAt: time('expires_at'),
   /** Since when the host refuses the login; null if it does not. */
   refusedSince: time('refused_since'),
-  /** Why, for a person. */
+  /** The reason of the refusal, for people. */
   reason: text('reason').notNull().default(''),
 });
 
-/** The room for archives on each machine, as the last run of each day left it. */
+/** The disk space for archives on each machine, after the last run of each day. */
 export const archiveDisks = pgTable(
   'archive_disks',
   {
-    /** The id in its DATA_DIR. */
+    /** The id in the machine's DATA_DIR. */
     machine: text('machine').notNull(),
     /** In UTC, such as 2026-05-01. */
     day: text('day').notNull(),

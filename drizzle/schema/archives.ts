@@ -33,15 +33,15 @@ export const archiveStores = pgTable(
     repoFullName: text('repo_full_name').notNull(),
     /** The address without parameters, such as `s3://bucket/prefix`. */
     store: text('store').notNull(),
-    /** The newest version that it has; null if none, or for an archive without versions. */
+    /** The newest version in the store; null if there is none, or for an archive without versions. */
     version: integer('version'),
-    /** When it got that version. */
+    /** When that version was stored. */
     storedAt: time('stored_at'),
     /** Since when storing has failed; null if it did not fail last time. */
     failingSince: time('failing_since'),
-    /** Why it failed. */
+    /** Why storing failed. */
     reason: text('reason').notNull().default(''),
-    /** When storing was tried last. Null in rows that do not say. */
+    /** When storing was last tried. Null if not recorded. */
     triedAt: time('tried_at'),
   },
   (table) => [
@@ -73,12 +73,12 @@ export const archiveVersions = pgTable(
     archiveKey: text('archive_key').notNull().default(''),
     /** How many files of the archive the version needs. */
     files: integer('files').notNull().default(1),
-    /** Of the whole archive when the version was made, and what the version added to it. */
+    /** The size of the whole archive when the version was made; `newBytes` is what the version added. */
     sizeBytes: bigint('size_bytes', { mode: 'number' }).notNull().default(0),
     newBytes: bigint('new_bytes', { mode: 'number' }).notNull().default(0),
-    /** Such as a rewritten history. */
+    /** A warning, such as a rewritten history. */
     warning: text('warning'),
-    /** When retention let it go; null as long as it can be restored. */
+    /** When retention pruned the version; null while it can be restored. */
     prunedAt: time('pruned_at'),
   },
   (table) => [
@@ -102,7 +102,7 @@ export const archiveRefs = pgTable(
     /** At most 1,000 bytes: lib/records/recording/ref-names.ts. */
     name: text('name').notNull(),
     objectId: text('object_id').notNull(),
-    /** The first version in which it pointed there, and the first in which it no longer did: null if it still does. */
+    /** The first version in which the ref pointed there, and the first in which it no longer did; null if it still does. */
     fromVersion: integer('from_version').notNull(),
     toVersion: integer('to_version'),
   },
@@ -117,25 +117,25 @@ export const archiveRefs = pgTable(
 );
 
 /**
- * What a person should look at: a change between two versions of a repository, or what a discovery no longer found.
- * As long as one is not confirmed, it holds back the pruning of older versions.
+ * What a person should look at: a change between two versions of a repository, or repositories that a discovery no
+ * longer found. An unconfirmed anomaly prevents the pruning of older versions.
  */
 export const anomalies = pgTable(
   'anomalies',
   {
     id: bigserial('id', { mode: 'bigint' }).primaryKey(),
-    /** Null for what concerns all repositories. */
+    /** Null if the anomaly concerns all repositories. */
     repoFullName: text('repo_full_name'),
     runId: integer('run_id'),
-    /** The version that differs from the one before it; the last one for a repository that was emptied. */
+    /** The version that differs from the previous one; for an emptied repository, its last version. */
     version: integer('version'),
     /** From lib/records/anomalies/kinds.ts. */
     kind: text('kind').notNull(),
-    /** How many things changed, of which `before` and `after` name the first. */
+    /** The number of changes; `before` and `after` contain the first ones. */
     changeCount: integer('change_count').notNull().default(1),
-    /** What was there by its name, such as a ref's object id. */
+    /** The old values by name, such as a ref's object id. */
     before: jsonb('before').notNull().default({}),
-    /** The same now; what is gone has no entry. */
+    /** The new values by name; without entries for what no longer exists. */
     after: jsonb('after').notNull().default({}),
     seenAt: time('seen_at').notNull().defaultNow(),
     confirmedAt: time('confirmed_at'),
@@ -156,54 +156,54 @@ export const anomalies = pgTable(
   ],
 );
 
-/** What the last discovery saw on the git host, and what became of it. The next one replaces all rows. */
+/** What the last discovery saw on the git host, and what the run did with it. Each discovery replaces all rows. */
 export const coverage = pgTable(
   'coverage',
   {
-    /** As the git host spells it; for an account, its name. */
+    /** The full name as spelled by the git host; for an account, its name. */
     name: text('name').primaryKey(),
     runId: integer('run_id').notNull(),
     seenAt: time('seen_at').notNull().defaultNow(),
-    /** `taken` for one that the run backs up; else why it does not: lib/records/coverage/plans.ts. */
+    /** `taken` if the run backs it up; otherwise why it does not: lib/records/coverage/plans.ts. */
     plan: text('plan').notNull(),
-    /** For a person. */
+    /** An explanation for people. */
     reason: text('reason').notNull().default(''),
-    /** What the git host says of it, such as whether it has a wiki. */
+    /** What the git host reports about it, such as whether it has a wiki. */
     facts: jsonb('facts').notNull().default({}),
   },
   () => [index('coverage_by_name').on(sql`lower(name)`)],
 );
 
 /**
- * The ledger of restore drills: whether an archive could be restored, and what proves it. Triggers refuse every change
- * but a new row, and chain the rows by their hashes (functions/restore-drills.sql).
+ * The ledger of restore drills: whether an archive could be restored, and the evidence. Triggers reject every change
+ * except new rows, and chain the rows by their hashes (functions/restore-drills.sql).
  */
 export const restoreDrills = pgTable(
   'restore_drills',
   {
     id: bigserial('id', { mode: 'bigint' }).primaryKey(),
     repositoryName: text('repository_name').notNull(),
-    /** Null for an archive of an earlier release, and if it is not known which one would have been restored. */
+    /** Null for an archive of an earlier release, and if it is unknown which version would have been restored. */
     version: integer('version'),
-    /** `folder` for the archive folder, else the address of a store without parameters, such as `s3://bucket/prefix`. */
+    /** `folder` for the archive folder, or the address of a store without parameters, such as `s3://bucket/prefix`. */
     storage: text('storage').notNull(),
     startedAt: time('started_at').notNull(),
     durationMs: bigint('duration_ms', { mode: 'number' }).notNull(),
-    /** Of the files that the version needs. */
+    /** The size of the files that the version needs. */
     bytes: bigint('bytes', { mode: 'number' }).notNull(),
     outcome: text('outcome').notNull(),
     /** Why it is not proven. */
     reason: text('reason'),
-    /** What was found: lib/drills/drill.ts. */
+    /** The findings: lib/drills/drill.ts. */
     evidence: jsonb('evidence').notNull(),
-    /** The hash of the row before it; zeros for the first. */
+    /** The hash of the previous row; zeros for the first. */
     previousSha256: text('previous_sha256').notNull(),
     sha256: text('sha256').notNull(),
   },
   (table) => [
     check('restore_drills_outcome', sql`outcome IN ('proven', 'failed', 'incomplete')`),
     check('restore_drills_reason', sql`(outcome = 'proven') = (reason IS NULL)`),
-    // No two rows follow the same one.
+    // No two rows may follow the same row.
     uniqueIndex('restore_drills_chain').on(table.previousSha256),
     // A spool may be delivered twice.
     uniqueIndex('restore_drills_once').on(table.repositoryName, table.startedAt),
@@ -222,12 +222,12 @@ export const restoreDrills = pgTable(
   ],
 );
 
-/** Which repository a worker drills at the moment, so that no other one does. */
+/** Repositories being drilled, so that no other worker drills them at the same time. */
 export const restoreDrillClaims = pgTable('restore_drill_claims', {
   /** In lower case. */
   repositoryName: text('repository_name').primaryKey(),
-  /** Random, of one worker. */
+  /** A random id of the worker. */
   holder: text('holder').notNull(),
-  /** Others may claim it then. */
+  /** When other workers may claim it. */
   until: time('until').notNull(),
 });

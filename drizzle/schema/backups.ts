@@ -33,11 +33,11 @@ export const backupRuns = pgTable(
     durationMs: bigint('duration_ms', { mode: 'number' }).default(0),
     errorMessage: text('error_message').default(''),
     heartbeatAt: time('heartbeat_at'),
-    /** `worker` for the one active run of our workers, `spool:<uuid>` for one that was delivered later; else null. */
+    /** `worker` for the one active run of our workers, `spool:<uuid>` for a run delivered later; otherwise null. */
     exclusiveKey: text('exclusive_key'),
-    /** What the worker is at: bytes so far, and the active repositories. Null once the run has ended. */
+    /** What the worker is doing: bytes so far, and the active repositories. Null once the run has ended. */
     progress: jsonb('progress'),
-    /** Of a run that workers share: the token in the archive folder that all of them must see. */
+    /** The token in the archive folder that all workers of a shared run must see; null for other runs. */
     fleetToken: text('fleet_token'),
   },
   (table) => [
@@ -65,11 +65,11 @@ export const backupResults = pgTable(
     durationMs: bigint('duration_ms', { mode: 'number' }).default(0),
     errorMessage: text('error_message').default(''),
     createdAt: time('created_at').notNull().defaultNow(),
-    /** What a good archive does not hold, such as LFS objects; null when it holds all. */
+    /** What is missing from a good archive, such as LFS objects; null if nothing is. */
     incomplete: text('incomplete'),
-    /** How often the worker tried. Null in rows that do not say. */
+    /** How many times the worker tried. Null if not recorded. */
     tries: integer('tries'),
-    /** Of a failure: its kind, such as `login` (lib/worker/faults/git-faults.ts). Null in rows that do not say. */
+    /** The kind of a failure, such as `login` (lib/worker/faults/git-faults.ts). Null if not recorded. */
     fault: text('fault'),
   },
   (table) => [
@@ -84,7 +84,7 @@ export const backupResults = pgTable(
       newestFirst(table.createdAt),
       newestFirst(table.id),
     ),
-    // The last good results of a repository, however many failures came after them.
+    // Finds the last good results of a repository, however many failures followed.
     index('backup_results_newest_archived_of_repo')
       .on(table.repoFullName, newestFirst(table.createdAt), newestFirst(table.id))
       .where(sql`status IN ('completed', 'success')`),

@@ -2,18 +2,18 @@ import { sql } from 'drizzle-orm';
 import { bigserial, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { newestFirst, time } from './columns.ts';
 
-/** Badges, which anyone who knows their address may read. */
+/** Badges, readable by anyone who knows their address. */
 export const badges = pgTable(
   'badges',
   {
     id: bigserial('id', { mode: 'bigint' }).primaryKey(),
-    /** SHA-256 of the unguessable part of the address, in hex: the database does not give the address away. */
+    /** SHA-256 of the unguessable part of the address, in hex, so that the database does not reveal the address. */
     tokenSha256: text('token_sha256').notNull(),
-    /** Null for all repositories together. */
+    /** Null for a badge of all repositories. */
     repositoryName: text('repository_name'),
     createdAt: time('created_at').notNull().defaultNow(),
     createdBy: text('created_by').notNull().default(''),
-    /** When its address stopped to work; null as long as it works. */
+    /** When the address stopped working; null while it works. */
     revokedAt: time('revoked_at'),
   },
   (table) => [

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, type ExtraConfigColumn, index, timestamp } from 'drizzle-orm/pg-core';
-/** A moment, as ISO 8601. */
+/** A point in time, as ISO 8601. */
 export const time = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' });
 /** Matches `ORDER BY … DESC`. The builder's default, NULLS LAST, does not. */
 export const newestFirst = (column: ExtraConfigColumn) => column.desc().nullsFirst();

@@ -8,7 +8,7 @@ export const users = pgTable('users', {
   createdAt: time('created_at').notNull().defaultNow(),
 });
 
-/** Browser sessions that were ended by a log-out before their token expires. */
+/** Browser sessions ended by logging out before their token expires. */
 export const endedSessions = pgTable('ended_sessions', {
   id: text('id').primaryKey(),
   expiresAt: time('expires_at').notNull(),

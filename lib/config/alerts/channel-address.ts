@@ -11,8 +11,8 @@ import {
   type WrittenAddress,
 } from './target.ts';
 
-// Addresses in the form of Apprise and shoutrrr, such as `slack://T…/B…/…`, or `KIND+https://…` with the URL that a
-// service shows. Anyone who has one can send messages, so error messages never repeat any part of it.
+// Addresses in the form of Apprise and shoutrrr, such as `slack://T…/B…/…`, or `KIND+` and the URL that a service
+// shows. Anyone who has one can send messages, so error messages never repeat any part of it.
 
 /** Address schemes, each with its kind and parser. */
 const schemes = new Map<string, [ChannelKind, (written: WrittenAddress) => Target]>([
