@@ -102,7 +102,7 @@ export const archiveRefs = pgTable(
     /** At most 1,000 bytes: lib/records/recording/ref-names.ts. */
     name: text('name').notNull(),
     objectId: text('object_id').notNull(),
-    /** The first version in which the ref pointed there, and the first in which it no longer did; null if it still does. */
+    /** The first version in which the ref pointed there, and the first in which it did not; null if it still does. */
     fromVersion: integer('from_version').notNull(),
     toVersion: integer('to_version'),
   },

@@ -6,7 +6,7 @@ import { createClient } from '../support/client.ts';
 import { withSecret } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 
-// Every route of the table, with a database that is down.
+// Requests every route of the table while the database is down.
 
 const routes = backupsEndpoints.map(({ route }) => route);
 const named = (list: readonly Route[]) =>
@@ -65,7 +65,7 @@ describe.each(named(routes.filter(({ access }) => access !== 'public')))('%s', (
 });
 
 describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_name, route) => {
-  it('returns 503 without details of the driver', async () => {
+  it('returns 503 without details from the driver', async () => {
     const client = createClient({ db: down });
     // The sweep does not query an unused database.
     client.deps.db.query({ text: 'SELECT 1' }).catch(() => undefined);
@@ -92,7 +92,7 @@ describe.each(named(routes.filter((route) => !needsDatabase(route))))(
 );
 
 describe.each(named(routes.filter(({ access }) => access === 'public')))('%s', (_name, route) => {
-  it('is open to anyone', async () => {
+  it('is public', async () => {
     expect((await createClient({ db: down }).get(route.path, {})).status).not.toBe(401);
   });
 });

@@ -20,7 +20,7 @@ const add = (repository: string | null, version: number, row: Record<string, Sql
 const confirm = (ids: unknown) => client().post('/api/anomalies/confirm', { ids });
 
 describe('GET /api/repos/:owner/:name/anomalies', () => {
-  it('lists those of the repository in any letter case, newest first, with before and after', async () => {
+  it('lists anomalies of the repository in any letter case, newest first, with before and after', async () => {
     await add('acme/app', 1, { confirmed_at: '2026-03-05T00:00:00Z', confirmed_by: 'ada' });
     await add('Acme/App', 2, {
       run_id: 7,
@@ -50,13 +50,13 @@ describe('GET /api/repos/:owner/:name/anomalies', () => {
     expect(await idsOf('/api/repos/acme/app/anomalies?limit=1&page=2')).toEqual([1]);
   });
 
-  it('is empty for a repository that nobody knows', async () => {
+  it('returns an empty list for an unknown repository', async () => {
     expect((await read('/api/repos/acme/none/anomalies')).data).toEqual([]);
   });
 });
 
 describe('GET /api/anomalies', () => {
-  it('lists those of all repositories, and what concerns all of them', async () => {
+  it('lists anomalies of each repository, and those that concern all of them', async () => {
     await add('acme/app', 1);
     await add(null, 3, { kind: 'missing', version: null, run_id: 1 });
     await add('acme/other', 2, { confirmed_at: '2026-03-05T00:00:00Z' });
@@ -73,7 +73,7 @@ describe('GET /api/anomalies', () => {
 });
 
 describe('POST /api/anomalies/confirm', () => {
-  it('confirms, once, with the name of the caller', async () => {
+  it('confirms an anomaly once, with the name of the caller', async () => {
     await add('acme/app', 1);
     await add('acme/app', 2);
     expect((await confirm([1])).body).toEqual({ confirmed: 1 });
@@ -84,7 +84,7 @@ describe('POST /api/anomalies/confirm', () => {
     expect(again).toEqual(first);
   });
 
-  it('ends the incident at once, unless another anomaly is open, and leaves other incidents open', async () => {
+  it('resolves the incident at once unless another anomaly is open, and leaves other incidents open', async () => {
     await add('acme/app', 1);
     await add('acme/other', 2);
     await insert(database.db, 'incidents', { rule: 'destination_unreachable' });
@@ -99,7 +99,7 @@ describe('POST /api/anomalies/confirm', () => {
     expect(await incidents()).toEqual(['destination_unreachable 0']);
   });
 
-  it('confirms nothing if one does not exist', async () => {
+  it('confirms nothing if one of the ids does not exist', async () => {
     await add('acme/app', 1);
     expect((await confirm([1, 2])).status).toBe(404);
     expect(await idsOf('/api/anomalies?open=true')).toEqual([1]);

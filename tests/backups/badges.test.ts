@@ -63,7 +63,7 @@ describe('a badge while incidents are open', () => {
   };
   beforeEach(() => sql(database.db, 'TRUNCATE incidents CASCADE'));
 
-  it('tells of all of them, or of those that concern its repository', async () => {
+  it('counts all of them, or only those that concern its repository', async () => {
     await good('acme/app');
     await good('acme/other');
     await drill('acme/app', 1);
@@ -79,7 +79,7 @@ describe('a badge while incidents are open', () => {
     expect(await shown('acme/other')).toMatchObject({ message, color: 'brightgreen' });
   });
 
-  it('tells of none that is resolved, or that the repository has left', async () => {
+  it('does not count one that is resolved, or that the repository has left', async () => {
     await good('acme/app');
     await open('anomaly', ['acme/app']);
     await sql(database.db, 'UPDATE incident_repositories SET resolved_at = now()');
@@ -88,7 +88,7 @@ describe('a badge while incidents are open', () => {
     expect(await shown()).toMatchObject({ message: 'good, not proven', color: 'green' });
   });
 
-  it('stays red where the state is', async () => {
+  it('stays red if the state is red', async () => {
     await failed('acme/app');
     await open('repository_failing', ['acme/app']);
     expect(await shown('acme/app')).toMatchObject({
@@ -99,7 +99,7 @@ describe('a badge while incidents are open', () => {
 });
 
 describe('the badge of a repository', () => {
-  it('says as shields.io takes it that the repository is good, and when it was proven', async () => {
+  it('shows in the format of shields.io that the repository is good, and when it was proven', async () => {
     await good('acme/app');
     await drill('ACME/App', 12.5);
     expect(await shown('Acme/APP')).toEqual({
@@ -117,7 +117,7 @@ describe('the badge of a repository', () => {
     [30.1, 'good, proven 30 days ago', 'green'],
     [31, 'good, proven 31 days ago', 'green'],
     [-400, 'good, not proven', 'green'],
-  ])('tells a proof %d days ago: %s, %s', async (ago, message, color) => {
+  ])('shows a proof %d days ago as "%s" in %s', async (ago, message, color) => {
     await good('acme/app');
     await drill('acme/app', ago);
     expect(await shown('acme/app')).toMatchObject({ message, color });
@@ -142,7 +142,7 @@ describe('the badge of a repository', () => {
       'red',
     ],
     [
-      'is gone at its source',
+      'no longer exists at its source',
       async () => {
         await good('acme/app');
         await failed('acme/app', 'missing');
@@ -151,7 +151,7 @@ describe('the badge of a repository', () => {
       'red',
     ],
     [
-      'could not be restored last time, whatever was proven before or got no end since',
+      'could not be restored last time, despite an earlier proof and a later unfinished drill',
       async () => {
         await good('acme/app');
         await drill('acme/app', 3);
@@ -161,12 +161,12 @@ describe('the badge of a repository', () => {
       'good, restore failed',
       'red',
     ],
-  ])('tells one that %s', async (_what, prepare, message, color) => {
+  ])('shows a repository that %s', async (_what, prepare, message, color) => {
     await prepare();
     expect(await shown('acme/app')).toMatchObject({ message, color });
   });
 
-  it('knows nothing of one whose results are gone', async () => {
+  it('is unknown once all results of the repository are deleted', async () => {
     await good('acme/app');
     const client = createBadgeClient();
     const { json } = await create(client, 'acme/app');
@@ -179,11 +179,11 @@ describe('the badge of a repository', () => {
 });
 
 describe('the badge of all repositories', () => {
-  it('is unknown without any', async () => {
+  it('is unknown without any repository', async () => {
     expect(await shown()).toMatchObject({ message: 'unknown', color: 'lightgrey' });
   });
 
-  it('tells the worst state, and the oldest of the last proofs', async () => {
+  it('shows the worst state, and the oldest of the last proofs', async () => {
     await good('acme/app');
     await good('acme/web');
     await drill('acme/app', 20);
@@ -197,14 +197,14 @@ describe('the badge of all repositories', () => {
     expect(await shown()).toMatchObject({ message: 'failing, proven 9 days ago', color: 'red' });
   });
 
-  it('does not call all of them proven if one is not', async () => {
+  it('does not claim that all are proven if one is not', async () => {
     await good('acme/app');
     await good('acme/web');
     await drill('acme/app', 2);
     expect(await shown()).toMatchObject({ message: 'good, not all proven', color: 'green' });
   });
 
-  it('is red if one could not be restored', async () => {
+  it('is red if one repository could not be restored', async () => {
     await good('acme/app');
     await good('acme/web');
     await drill('acme/app', 2);
@@ -213,8 +213,8 @@ describe('the badge of all repositories', () => {
   });
 });
 
-describe('the image', () => {
-  it('has the words, no script or style, and can do nothing', async () => {
+describe('the image of a badge', () => {
+  it('contains the text, has no script or style, and cannot run or load anything', async () => {
     await good('acme/app');
     const client = createBadgeClient();
     const { svg } = await create(client, 'acme/app');
@@ -231,7 +231,7 @@ describe('the image', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('may be shown by pages of other sites, and kept for five minutes', async () => {
+  it('may be embedded by other sites, and cached for five minutes', async () => {
     const client = createBadgeClient();
     const { svg } = await create(client);
     const { status, headers } = await client.get(svg, {
@@ -244,7 +244,7 @@ describe('the image', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=300');
   });
 
-  it('is not sent again while it is the same', async () => {
+  it('is not sent again while it is unchanged', async () => {
     await good('acme/app');
     const client = createBadgeClient();
     const { svg } = await create(client);
@@ -258,7 +258,7 @@ describe('the image', () => {
   });
 });
 
-it('asks the database once in half a minute, however many ask', async () => {
+it('a badge queries the database once in 30 seconds, however many requests it gets', async () => {
   await good('acme/app');
   const client = createBadgeClient();
   const [one, other] = [await create(client, 'acme/app'), await create(client, 'acme/app')];
@@ -272,8 +272,8 @@ it('asks the database once in half a minute, however many ask', async () => {
   expect(await messageOf(other)).toBe('failing, not proven');
 });
 
-describe('an address that leads nowhere', () => {
-  it('is answered alike, whether it was revoked, never was, or is no address', async () => {
+describe('an invalid badge address', () => {
+  it('gets the same answer whether it was revoked, never existed or is malformed', async () => {
     const client = createBadgeClient();
     const { id, svg } = await create(client);
     expect((await client.get(svg, {})).status).toBe(200);
@@ -290,7 +290,7 @@ describe('an address that leads nowhere', () => {
     }
   });
 
-  it('cannot be guessed without limit', async () => {
+  it('cannot be guessed without hitting the rate limit', async () => {
     const client = createBadgeClient();
     const answers = [];
     for (let n = 0; n < 101; n++) answers.push((await client.get(`/badges/${n}.svg`, {})).status);
@@ -300,7 +300,7 @@ describe('an address that leads nowhere', () => {
 });
 
 describe('/api/badges', () => {
-  it('lists those in use, without their addresses, which are nowhere', async () => {
+  it('lists badges in use without their addresses, which are stored nowhere', async () => {
     await good('acme/app');
     const client = createBadgeClient();
     const all = await create(client);
@@ -326,12 +326,12 @@ describe('/api/badges', () => {
     expect((await client.send('DELETE', `/api/badges/${all.id}`)).status).toBe(404);
   });
 
-  it('takes tracked repositories only', async () => {
+  it('accepts only tracked repositories', async () => {
     const client = createBadgeClient();
     expect((await client.post('/api/badges', { repository: 'acme/none' })).status).toBe(404);
   });
 
-  it('has a limit', async () => {
+  it('limits the number of badges', async () => {
     await sql(
       database.db,
       'INSERT INTO badges (token_sha256) SELECT n::text FROM generate_series(1, 1000) AS n',
@@ -346,7 +346,7 @@ describe('/api/badges', () => {
   });
 });
 
-it('escapes whatever text an image has', () => {
+it('drawBadge escapes all text', () => {
   const text = drawBadge({
     schemaVersion: 1,
     label: `</title><script>"'&`,

@@ -29,7 +29,7 @@ const result = (name: string, row = {}) =>
   insertResult(database.db, run, name, { created_at: RECENT, ...row });
 
 describe('GET /api/coverage', () => {
-  it('says why each repository that the login sees, or saw before, is not backed up', async () => {
+  it('explains why each repository that the login sees, or saw before, is not backed up', async () => {
     await result('team/good');
     await result('Team/Spelled');
     await result('team/blank', { status: 'empty' });
@@ -79,7 +79,7 @@ describe('GET /api/coverage', () => {
     });
   });
 
-  it('knows nothing before the first discovery', async () => {
+  it('is empty before the first discovery', async () => {
     await result('given/by-hand');
     expect(await bodyOf('/api/coverage')).toEqual({
       ...{ run_id: null, seen_at: null, seen: 0, backed_up: 0, gaps: {}, data: [] },
@@ -87,7 +87,7 @@ describe('GET /api/coverage', () => {
     });
   });
 
-  it('is replaced by the next discovery, and not by one that is delivered late', async () => {
+  it('is replaced by the next discovery, but not by one that is delivered late', async () => {
     await recordCoverage(database.db, 1, [seen('team/a'), seen('team/b')], '2026-03-02T00:00:00Z');
     await recordCoverage(database.db, 2, [seen('team/b'), seen('team/c')], '2026-03-03T00:00:00Z');
     await recordCoverage(database.db, 3, [seen('team/d')], '2026-03-01T00:00:00Z');
@@ -98,7 +98,7 @@ describe('GET /api/coverage', () => {
   });
 });
 
-describe('what would be lost', () => {
+describe('would_lose of a repository', () => {
   const lost = async (name = 'team/app') =>
     ((await bodyOf(`/api/repos/${name}`)) as { would_lose: unknown }).would_lose;
   const made = (version: number) =>
@@ -108,7 +108,7 @@ describe('what would be lost', () => {
       [version],
     );
 
-  it('is what the archive lacks, and what the git host says of the repository', async () => {
+  it('lists what the archive lacks, and what the git host reports about the repository', async () => {
     await result('team/app', { incomplete: 'Git LFS: 2 files of HEAD' });
     await result('team/app', { status: 'failed', incomplete: null });
     await recordCoverage(database.db, run, [
@@ -134,12 +134,12 @@ describe('what would be lost', () => {
         { what: 'submodules', detail: 'Submodules: 1 is not in the archive' },
       ],
     ],
-  ])('tells files and submodules apart: %s', async (incomplete, expected) => {
+  ])('distinguishes files and submodules: %s', async (incomplete, expected) => {
     await result('team/app', { incomplete });
     expect(await lost()).toMatchObject(expected);
   });
 
-  it('is nothing that the git host does not have, or says nothing of', async () => {
+  it('omits what the git host does not have, or does not report', async () => {
     await result('team/app');
     await recordCoverage(database.db, run, [
       { ...seen('team/app'), facts: { has_wiki: false, has_issues: true, open_issues: 0 } },
@@ -147,7 +147,7 @@ describe('what would be lost', () => {
     expect(await lost()).toEqual([]);
   });
 
-  it('may be releases where the archive of a repository of a git host has tags', async () => {
+  it('includes possible releases if the repository is on a git host and its archive has tags', async () => {
     await result('team/app');
     await made(1);
     const ref = (repository: string, name: string) =>
@@ -169,12 +169,12 @@ describe('what would be lost', () => {
     expect(await lost()).toEqual(rest);
   });
 
-  it('is everything of a repository without a backup', async () => {
+  it('is everything for a repository without a backup', async () => {
     await result('team/app', { status: 'failed' });
     expect(await lost()).toEqual([{ what: 'everything', detail: '' }]);
   });
 
-  it('includes versions that are in no store, unless they are pushed', async () => {
+  it('includes versions that are in no store, unless they were pushed', async () => {
     await result('team/app');
     await made(4);
     await made(5);

@@ -25,7 +25,7 @@ const stats = async () => (await client.get('/api/dashboard/stats')).body;
 const metrics = async (query = '') => (await client.get(`/api/metrics${query}`)).body;
 
 describe('GET /api/dashboard/stats', () => {
-  it('returns zeros of an empty database', async () => {
+  it('returns zeros for an empty database', async () => {
     expect(await stats()).toEqual({
       total_runs: 0,
       total_repos: 0,
@@ -46,7 +46,7 @@ describe('GET /api/dashboard/stats', () => {
     });
   });
 
-  it('sums the counts of all runs, NULLs as 0', async () => {
+  it('sums the counts of all runs, treating NULL as 0', async () => {
     await insertRun(database.db, { total_repos: 8, successful: 4, failed: 1, skipped: 3 });
     await insertRun(database.db, { total_repos: 2, successful: 1, failed: 1, skipped: 0 });
     await insertRun(database.db, { total_repos: null, successful: null, failed: null });
@@ -79,7 +79,7 @@ describe('GET /api/dashboard/stats', () => {
     expect(await stats()).toMatchObject({ avg_duration_ms: 151 });
   });
 
-  it('tells the status and start of the run that started last', async () => {
+  it('returns the status and start of the run that started last', async () => {
     await insertRun(database.db, { status: 'success', started_at: '2026-03-02T01:02:03.000004Z' });
     await insertRun(database.db, { status: 'failed', started_at: '2026-03-01T00:00:00Z' });
     expect(await stats()).toMatchObject({
@@ -122,7 +122,7 @@ describe('GET /api/dashboard/stats', () => {
 });
 
 describe('GET /api/metrics', () => {
-  it('returns zeros of an empty database', async () => {
+  it('returns zeros for an empty database', async () => {
     expect(await metrics()).toEqual({
       runs: [],
       total_runs: 0,
@@ -172,7 +172,7 @@ describe('GET /api/metrics', () => {
     });
   });
 
-  it('includes a run that started exactly at the beginning of the window', async () => {
+  it('includes a run that started exactly at the start of the window', async () => {
     await insertRun(database.db, { started_at: daysAgo(30) });
     expect(await metrics()).toMatchObject({ total_runs: 1 });
     client.deps.clock.advance(1);
@@ -191,7 +191,7 @@ describe('GET /api/metrics', () => {
     expect(await metrics(query)).toMatchObject({ total_runs: 1 });
   });
 
-  it('has sizes, repositories, logs and analytics of all time', async () => {
+  it('returns sizes, repositories, logs and analytics of all time', async () => {
     const run = await insertRun(database.db, { started_at: daysAgo(100) });
     await insertResult(database.db, run, 'owner/repo', { archive_size_bytes: 5_000_000_000 });
     await insertLog(database.db, { run_id: run });

@@ -37,7 +37,7 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([receiver.close(), down.close()]));
 
-/** Does the first of several calls. */
+/** Runs only the first of several calls. */
 function onlyFirst<Args extends unknown[]>(work: (...args: Args) => Promise<void>) {
   let isDone = false;
   return async (...args: Args) => {
@@ -55,17 +55,17 @@ const depsWith = (environment = {}): SweptDeps => ({
   }),
   outageMemory: null,
 });
-/** Channels of these names, all of which lead to the receiver. */
+/** Channels with these names, all sending to the receiver. */
 const namedChannels = (names: string[]) =>
   names.map((name) => `${name}=ntfy+${receiver.url}/${name}`).join(' ');
-/** The folder's memory, which tells nobody of its own failures. */
+/** The folder's memory; its own failures are not logged. */
 const folderMemory = () => rememberInFolder(dataFolder, () => undefined);
 const inFolder = (environment = {}): SweptDeps => ({
   ...depsWith(environment),
   outageMemory: folderMemory(),
 });
 
-/** Sweeps after some minutes, and tells how it ended. */
+/** Sweeps after some minutes and returns the outcome. */
 async function sweepAfter(minutes: number, db: Database, deps: SweptDeps): Promise<unknown> {
   deps.clock.advance(minutes * MINUTE_MS);
   const databaseUse = { ...deps.databaseUse, unnoted: db };
@@ -74,10 +74,10 @@ async function sweepAfter(minutes: number, db: Database, deps: SweptDeps): Promi
 
 async function tellOnceAndResolve(deps: SweptDeps): Promise<void> {
   const AWAY = 'SERVICE_UNAVAILABLE';
-  // The first ten minutes of an hour: an idle database is swept then.
+  // An idle database is only swept in the first ten minutes of an hour.
   expect(await sweepAfter(55, down, deps)).toBe(AWAY);
   expect(receiver.titles()).toEqual([]);
-  // No longer, but an outage is followed.
+  // Later in the hour only a known outage is followed up.
   expect(await sweepAfter(10, down, deps)).toBe(AWAY);
   expect(await sweepAfter(10, down, deps)).toBe(AWAY);
   expect(receiver.titles()).toEqual([TITLE]);
@@ -98,12 +98,12 @@ async function tellOnceAndResolve(deps: SweptDeps): Promise<void> {
   ]);
 }
 
-describe('the sweep of a server whose database is away', () => {
-  it('tells it once, reminds once a day, and tells that it is over', async () => {
+describe('the sweep of a server whose database is down', () => {
+  it('notifies the channels once, reminds them once a day, and reports the end of the outage', async () => {
     await tellOnceAndResolve(inFolder());
   });
 
-  it('does not tell again what was told before the server was started', async () => {
+  it('does not repeat a notification sent before the server was started', async () => {
     const first = inFolder();
     await sweepAfter(55, down, first);
     await sweepAfter(10, down, first);
@@ -113,17 +113,17 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE]);
   });
 
-  it('tells nothing of one that is back for the next sweep, and records no incident', async () => {
+  it('neither reports nor records an outage that has ended by the next sweep', async () => {
     const deps = inFolder();
     await sweepAfter(55, down, deps);
     await sweepAfter(10, database.db, deps);
-    // A later one is another outage.
+    // A later failure is another outage.
     await sweepAfter(60, down, deps);
     expect(receiver.titles()).toEqual([]);
     expect(await listStored(database.db)).toEqual([]);
   });
 
-  it('does not repeat what the worker on this machine has told', async () => {
+  it('does not repeat a notification by the worker on this machine', async () => {
     const deps = inFolder();
     const { clock, config, log } = deps;
     const memory = folderMemory();
@@ -137,13 +137,13 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE]);
   });
 
-  it('tells nothing where nothing outlives the process', async () => {
+  it('notifies nobody if nothing outlives the process', async () => {
     const deps = depsWith();
     for (const minutes of [55, 10, 10]) await sweepAfter(minutes, down, deps);
     expect(receiver.titles()).toEqual([]);
   });
 
-  it('tells it once although nothing can be written, as on a full disk', async () => {
+  it('notifies the channels once although nothing can be written, as on a full disk', async () => {
     await writeFile(join(dataFolder, 'alerts'), 'no folder');
     const deps = inFolder();
     for (const minutes of [55, 10, 10]) await sweepAfter(minutes, down, deps);
@@ -152,7 +152,7 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE, `Resolved: ${TITLE}`]);
   });
 
-  it('is noted as tried before it is told, and told no third time when it is killed each time', async () => {
+  it('records each attempt before sending, and makes no third attempt if it is killed each time', async () => {
     const deps = inFolder();
     const channels = await openAlertChannels(deps.config, { db: null, fetch, clock: deps.clock });
     const dying = channels.map((channel) => ({
@@ -167,7 +167,7 @@ describe('the sweep of a server whose database is away', () => {
     let tries = 0;
     const noted: OutageMemory = folderMemory();
     for (tries = 1; tries <= 3; tries++) {
-      // What a killed process would have written after it has sent.
+      // Drops what a killed process would have written after sending.
       const memory = { ...noted, write: onlyFirst(noted.write) };
       const outage = { memory, who: 'The server', clock: deps.clock, tell: deps.log.warn };
       await alertDatabaseUnreachable(outage, dying, { reason: 'it is away', toleratedMs: 0 });
@@ -176,7 +176,7 @@ describe('the sweep of a server whose database is away', () => {
     expect(await noted.read()).toMatchObject({ channels: [{ attempts: 2, unclear: 2 }] });
   });
 
-  it('tells it once with the worker on this machine, at the same moment', async () => {
+  it('sends one notification if it runs at the same moment as the worker on this machine', async () => {
     receiver.answers.push({ status: 500 }, { status: 500 }, { status: 500 });
     const { clock, config, log } = inFolder();
     const channels = await openAlertChannels(config, { db: null, fetch, clock });
@@ -188,7 +188,7 @@ describe('the sweep of a server whose database is away', () => {
     const who = ['The worker', 'The server', 'Another worker'];
     await Promise.all(who.map(tellAs));
     expect(receiver.titles()).toEqual([TITLE]);
-    // It may have arrived: tried once more, after 15 minutes.
+    // It may have arrived, so it is tried once more after 15 minutes.
     clock.advance(14 * MINUTE_MS);
     await Promise.all(who.map(tellAs));
     expect(receiver.titles()).toEqual([TITLE]);
@@ -199,7 +199,7 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
   });
 
-  it('waits as long as a service asks, and gives up where it is not known', async () => {
+  it('waits as long as a service asks, and gives up on a channel that the service does not know', async () => {
     const ALERT_CHANNELS = namedChannels(['phone', 'other']);
     receiver.answers.push({ status: 429, headers: { 'Retry-After': '7200' } }, { status: 404 });
     const deps = inFolder({ ALERT_CHANNELS });
@@ -211,7 +211,7 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE, TITLE, TITLE]);
   });
 
-  it('tells of a database that comes and goes three times a day', async () => {
+  it('reports a flapping database at most three times a day', async () => {
     const deps = inFolder();
     await sweepAfter(55, down, deps);
     for (let n = 0; n < 10; n++) {
@@ -221,13 +221,13 @@ describe('the sweep of a server whose database is away', () => {
     }
     const opened = () => receiver.titles().filter((title) => title === TITLE);
     expect(opened()).toHaveLength(3);
-    // It is not forgotten when it stays away, from 10:01 on.
+    // It is still reported if it stays down, from 10:01 on.
     await sweepAfter(40, down, deps);
     for (let n = 0; n < 21; n++) await sweepAfter(60, down, deps);
     expect(opened()).toHaveLength(4);
   });
 
-  it('begins anew when nobody was told and nobody looked for a while', async () => {
+  it('starts over if nobody was notified and nothing was checked for a while', async () => {
     await sweepAfter(55, down, inFolder());
     const later = inFolder();
     later.clock.advance(55 * MINUTE_MS + 5 * HOUR_MS);
@@ -237,7 +237,7 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE]);
   });
 
-  it('does not believe a clock that was a year ahead', async () => {
+  it('ignores times from a clock that was a year ahead', async () => {
     const ahead = inFolder();
     ahead.clock.advance(365 * 24 * HOUR_MS);
     await sweepAfter(55, down, ahead);
@@ -248,7 +248,7 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
   });
 
-  it('tells channels of any name', async () => {
+  it('notifies channels of any name', async () => {
     const ALERT_CHANNELS = namedChannels(['constructor', 'toString', 'valueOf']);
     const deps = inFolder({ ALERT_CHANNELS });
     await sweepAfter(55, down, deps);
@@ -256,7 +256,7 @@ describe('the sweep of a server whose database is away', () => {
     expect(receiver.titles()).toEqual([TITLE, TITLE, TITLE]);
   });
 
-  it('tells again if what is kept of it is not valid', async () => {
+  it('notifies again if the stored state is invalid', async () => {
     await mkdir(join(dataFolder, 'alerts'));
     const path = join(dataFolder, 'alerts', 'database-away.json');
     await writeFile(path, '{"since": "yesterday"}');
@@ -269,7 +269,7 @@ describe('the sweep of a server whose database is away', () => {
     });
   });
 
-  it('says "Still" only to those who know', async () => {
+  it('says "Still" only to channels that were notified before', async () => {
     receiver.answers.push({ status: 429 });
     const deps = inFolder();
     await sweepAfter(55, down, deps);
@@ -293,13 +293,13 @@ describe.skipIf(!hasRedisServer)('a server without a disk (skipped without redis
   });
   afterEach(() => redis.close());
 
-  it('remembers in Redis what it told', async () => {
+  it('records its notifications in Redis', async () => {
     await tellOnceAndResolve(depsWith(redis.environment));
     expect(await redis.send(['EXISTS', 'backup:database-away'])).toBe(1);
     expect(await redis.send(['EXISTS', 'backup:database-away-lock'])).toBe(0);
   });
 
-  it('tells it once when several of its instances sweep at the same moment', async () => {
+  it('sends one notification if several instances sweep at the same moment', async () => {
     const instances = [1, 2, 3].map(() => depsWith(redis.environment));
     for (const minutes of [55, 10]) {
       await Promise.all(instances.map((deps) => sweepAfter(minutes, down, deps)));
@@ -307,7 +307,7 @@ describe.skipIf(!hasRedisServer)('a server without a disk (skipped without redis
     expect(receiver.titles()).toEqual([TITLE]);
   });
 
-  it('tells nothing while Redis is away too', async () => {
+  it('notifies nobody while Redis is down too', async () => {
     redis.mode = 'fail';
     const deps = depsWith(redis.environment);
     for (const minutes of [55, 10, 10]) await sweepAfter(minutes, down, deps);

@@ -11,7 +11,7 @@ const operationOf = ({ method, path }: Route) =>
   document.paths?.[path.replace(/:(\w+)/g, '{$1}')]?.[method];
 
 describe('GET /openapi.json', () => {
-  it('is the OpenAPI 3.1 document of every surface, open to anyone', async () => {
+  it('is the public OpenAPI 3.1 document of every surface', async () => {
     const { status, body } = await createClient().get('/openapi.json', {});
     expect(status).toBe(200);
     expect(body).toMatchObject({ openapi: '3.1.1', info: { title: 'Backup Observatory' } });
@@ -19,7 +19,7 @@ describe('GET /openapi.json', () => {
   });
 
   it.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    'describes %s: what it takes, what it answers, who may call it',
+    'describes the input, the responses and the access of %s',
     (_name, route) => {
       const operation = operationOf(route);
       const statuses = Object.keys(operation?.responses ?? {});
@@ -102,7 +102,7 @@ describe('GET /openapi.json', () => {
 });
 
 describe('GET /docs', () => {
-  it('is a page, open to anyone, whose only script files come from this server', async () => {
+  it('is a public page whose only script files come from this server', async () => {
     const { status, headers, text } = await createClient().get('/docs', {});
     expect(status).toBe(200);
     expect(headers.get('content-type')).toMatch(/^text\/html/);
@@ -112,7 +112,7 @@ describe('GET /docs', () => {
     expect(text).not.toMatch(/https?:/);
   });
 
-  it('lets the browser run that script and its own, and reach only this server', async () => {
+  it('lets the browser run only this script and its inline one, and contact only this server', async () => {
     const { headers, text } = await createClient().get('/docs', {});
     const [, inline = ''] = /<script>(.*)<\/script>/.exec(text) ?? [];
     const hash = createHash('sha256').update(inline).digest('base64');
@@ -127,7 +127,7 @@ describe('GET /docs', () => {
     expect(policy?.join()).not.toMatch(/unsafe-eval|https?:/);
   });
 
-  it('has its script from our own files', async () => {
+  it('serves the script from our own files', async () => {
     const { status, headers, text } = await createClient().get('/docs/scalar.js', {});
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');

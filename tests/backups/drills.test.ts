@@ -56,7 +56,7 @@ describe('GET /api/repos/:owner/:name/drills', () => {
 });
 
 describe('the last proof of a repository', () => {
-  it('is that of the last drill that proved it, beside the last drill', async () => {
+  it('comes from the last drill that proved it, and is shown beside the last drill', async () => {
     await track('Ada/App', 'ada/other');
     await drill(1);
     await drill(2, { version: 4, storage: 's3://backups/git' });
@@ -73,7 +73,7 @@ describe('the last proof of a repository', () => {
   });
 });
 
-it('does not count a drill of a clock that was ahead', async () => {
+it('a drill recorded by a clock that was ahead does not count as a proof', async () => {
   await track('ada/app', 'ada/failing');
   await drill(2);
   await drill(3, failed('CORRUPT'));
@@ -93,8 +93,8 @@ it('does not count a drill of a clock that was ahead', async () => {
   });
 });
 
-describe('the overview', () => {
-  it('counts each repository once by its proofs, and none as proven of which a drill failed', async () => {
+describe('the proofs of the overview', () => {
+  it('count each repository once, and none with a failed drill as proven', async () => {
     await track('ada/app', 'ada/old', 'ada/never', 'ada/failing');
     await drill(1);
     await drill(2, { repository: 'ada/old', startedAt: '2026-03-01T10:00:00.000Z' });
@@ -108,7 +108,7 @@ describe('the overview', () => {
     });
   });
 
-  it('counts a failed drill until a later one proves the repository, whatever is incomplete since', async () => {
+  it('count a failed drill until a later one proves the repository, whatever is incomplete since', async () => {
     await track('ada/app');
     const failing = async () =>
       ((await read('/api/overview')).proofs as { failing: number }).failing;
@@ -120,7 +120,7 @@ describe('the overview', () => {
   });
 });
 
-it('lets a failed drill stand everywhere until a later one proves the repository', async () => {
+it('a failed drill is shown everywhere until a later one proves the repository', async () => {
   await track('ada/app');
   await drill(1);
   await drill(2, failed('CORRUPT'));
@@ -159,7 +159,7 @@ describe('GET /api/evidence', () => {
   const evidence = (more = '') =>
     client().get(`/api/evidence?from=2026-05-01&to=2026-05-10${more}`);
 
-  it('says what was drilled in the period, and what that proves', async () => {
+  it('lists what was drilled in the period, and what that proves', async () => {
     await track('ada/app', 'ada/never');
     await drill(2);
     await drill(3, { ...failed('CORRUPT | <b>'), repository: 'ada/never' });
@@ -188,7 +188,7 @@ describe('GET /api/evidence', () => {
     expect(text).not.toContain('2026-05-12');
   });
 
-  it('shows a failure beside an earlier proof, and none before it', async () => {
+  it('shows a failure beside an earlier proof, but not one before the proof', async () => {
     await track('ada/app', 'ada/mended');
     await drill(2);
     await drill(3, { ...failed('CORRUPT'), storage: 's3://backups/git' });
@@ -201,7 +201,7 @@ describe('GET /api/evidence', () => {
     expect(text).toContain('| `ada/mended` | `2026-05-04 10:00 UTC` | `3` | `folder` |  |');
   });
 
-  it('counts no proof of a clock that was ahead, and says so', async () => {
+  it('counts no proof recorded by a clock that was ahead, and reports it', async () => {
     await track('ada/app');
     await drill(25);
     const { text } = await client().get('/api/evidence?from=2026-05-01&to=2026-06-01');
@@ -212,7 +212,7 @@ describe('GET /api/evidence', () => {
     expect(text).toContain('| `2026-05-25 10:00 UTC, by a clock that was ahead` | `ada/app` |');
   });
 
-  it('escapes what repositories are called in HTML', async () => {
+  it('escapes names of repositories in HTML', async () => {
     await track('ada/<script>alert(1)</script>');
     await drill(2, { repository: 'ada/<script>alert(1)</script>', ...failed('"><img src=x>') });
     const { headers, text } = await evidence('&format=html');
@@ -225,7 +225,7 @@ describe('GET /api/evidence', () => {
     expect(text.endsWith('</html>\n')).toBe(true);
   });
 
-  it('says that the ledger was changed', async () => {
+  it('reports a changed ledger', async () => {
     await drill(2);
     await drill(3);
     await tamper(database.db, 'UPDATE restore_drills SET bytes = 5 WHERE id = 2');
@@ -234,7 +234,7 @@ describe('GET /api/evidence', () => {
     );
   });
 
-  it('checks the rows of the period and their neighbours, and that they follow the one before', async () => {
+  it('checks the rows of the period and their neighbours, and their link to the row before', async () => {
     for (const day of [1, 2, 3, 12]) await drill(day);
     const ofDays = async (from: number, to: number) =>
       (await client().get(`/api/evidence?from=2026-05-${10 + from}&to=2026-05-${10 + to}`)).text;
@@ -248,7 +248,7 @@ describe('GET /api/evidence', () => {
     expect(text).not.toContain('Hash of the last intact row');
   });
 
-  it.each([1, 3])('notices that row %i was moved out of the period', async (id) => {
+  it.each([1, 3])('detects that row %i was moved out of the period', async (id) => {
     for (const day of [2, 3, 4]) await drill(day);
     await tamper(
       database.db,
@@ -259,7 +259,7 @@ describe('GET /api/evidence', () => {
     );
   });
 
-  it('reads more rows than fit one page', async () => {
+  it('reads more rows than fit on one page', async () => {
     await database.db.query({
       text: `INSERT INTO restore_drills (repository_name, storage, started_at, duration_ms, bytes, outcome, evidence)
         SELECT 'ada/app-' || n, 'folder', '2026-05-02'::timestamptz + (n / 3) * interval '1 second', 7, 8, 'proven', '{}'
@@ -271,9 +271,9 @@ describe('GET /api/evidence', () => {
 
   it.each([
     ['without a period', '/api/evidence'],
-    ['of a period that ends before it begins', '/api/evidence?from=2026-05-02&to=2026-05-01'],
+    ['for a period that ends before it begins', '/api/evidence?from=2026-05-02&to=2026-05-01'],
     ['in another format', '/api/evidence?from=2026-05-01&to=2026-05-02&format=pdf'],
-  ])('is refused %s', async (_what, path) => {
+  ])('is rejected %s', async (_what, path) => {
     expect((await client().get(path)).status).toBe(400);
   });
 });

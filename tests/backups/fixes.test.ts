@@ -53,7 +53,7 @@ describe('GET /api/fixes', () => {
     expect((await listed('?run_id=999')).data).toEqual([]);
   });
 
-  it('bounds what another program stored', async () => {
+  it('cuts long texts stored by another program', async () => {
     const runs: number[] = [];
     for (let count = 0; count < 51; count++) runs.push(await insertRun(database.db));
     const row = { title: 't'.repeat(501), description: 'd'.repeat(20_000) };
@@ -68,7 +68,7 @@ describe('GET /api/fixes', () => {
 });
 
 describe('POST /api/fixes', () => {
-  it('records a fix of the user who asks', async () => {
+  it('records a fix in the name of the user', async () => {
     const run = await insertRun(database.db);
     const answer = await client.post(
       '/api/fixes',
@@ -86,13 +86,13 @@ describe('POST /api/fixes', () => {
     expect((await listed()).data).toEqual([answer.body]);
   });
 
-  it('takes another author from a program, and a commit, and no run', async () => {
+  it('accepts from a program another author and a commit, without a run', async () => {
     const fix = { title: 'a', description: 'b', author: 'grace', commit_hash: 'abc' };
     const { status, body } = await client.post('/api/fixes', fix);
     expect([status, body]).toEqual([201, expect.objectContaining({ ...fix, affected_runs: [] })]);
   });
 
-  it('lets no user speak for another', async () => {
+  it('does not let a user name another author', async () => {
     const fix = { title: 'a', description: 'b', author: 'grace' };
     const { body } = await client.post('/api/fixes', fix, await asAda());
     expect(body).toMatchObject({ author: 'ada' });
@@ -104,7 +104,7 @@ describe('POST /api/fixes', () => {
   });
 
   it.each([1, 999, Number.MAX_SAFE_INTEGER])(
-    'records nothing for run %i, which is not there',
+    'records nothing for run %i, which does not exist',
     async (affected_run_id) => {
       const fix = { title: 'a', description: 'b', affected_run_id };
       const { status, body } = await client.post('/api/fixes', fix);

@@ -18,7 +18,7 @@ const remember = (name: string) => client().send('DELETE', `/api/repos/${name}/f
 const fails = (run: number, name: string, row: Record<string, SqlValue> = {}) =>
   insertResult(database.db, run, name, { status: 'failed', fault: 'missing', ...row });
 
-/** One repository that is good, and one that is gone at its source, with an incident. */
+/** One good repository, and one that no longer exists at its source, with an incident. */
 async function fill() {
   const { db } = database;
   const run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 1 });
@@ -33,8 +33,8 @@ const openRules = async () => {
 };
 const sweep = () => client().post('/api/cron/sweep-stale-runs', undefined);
 
-describe('a repository that is gone on purpose', () => {
-  it('is forgotten: neither listed, counted nor in an incident, but read and restorable', async () => {
+describe('a repository that was removed on purpose', () => {
+  it('is not listed, counted or in an incident once forgotten, but can be read and restored', async () => {
     await fill();
     const badge = await client().post('/api/badges', { repository: 'acme/gone' });
     await sweep();
@@ -65,7 +65,7 @@ describe('a repository that is gone on purpose', () => {
     });
   });
 
-  it('is tracked again when somebody takes it back', async () => {
+  it('is tracked again when forgetting is undone', async () => {
     await fill();
     await forget('acme/gone');
     expect(await remember('acme/GONE')).toMatchObject({ status: 200, body: { forgotten: null } });
@@ -75,7 +75,7 @@ describe('a repository that is gone on purpose', () => {
   });
 
   it.each(['completed', 'failed', 'empty'])(
-    'is tracked again after a newer result: %s',
+    'is tracked again after a newer result with the status %s',
     async (status) => {
       const run = await fill();
       await forget('acme/gone');
@@ -87,7 +87,7 @@ describe('a repository that is gone on purpose', () => {
     },
   );
 
-  it('is tracked again when a run finds it unchanged, whatever time its clock shows', async () => {
+  it('is tracked again when a run finds it unchanged, whatever the clock of the run shows', async () => {
     await fill();
     await sql(
       database.db,
@@ -100,7 +100,7 @@ describe('a repository that is gone on purpose', () => {
     expect(await names()).toEqual(['acme/app', 'acme/Gone']);
   });
 
-  it('is forgotten in all spellings, of which only one that is recorded anew comes back', async () => {
+  it('is forgotten in all spellings; only a newly recorded spelling is tracked again', async () => {
     const run = await fill();
     await fails(run, 'ACME/gone');
     await forget('acme/gone');
@@ -109,14 +109,14 @@ describe('a repository that is gone on purpose', () => {
     expect(await names()).toEqual(['acme/app', 'ACME/gone']);
   });
 
-  it('can be asked to be backed up all the same', async () => {
+  it('can still be named in a run request', async () => {
     await fill();
     await forget('acme/gone');
     const request = { target_repo: 'acme/gone', reason: '' };
     expect((await client().post('/api/run-requests', request)).status).toBeLessThan(300);
   });
 
-  it('must be known', async () => {
+  it('cannot be forgotten if it is unknown', async () => {
     await fill();
     expect((await forget('acme/none')).status).toBe(404);
     expect((await remember('acme/none')).status).toBe(404);

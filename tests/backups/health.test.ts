@@ -6,7 +6,7 @@ import { createTestClock } from '../support/clock.ts';
 import { createPostgres } from '../support/databases.ts';
 
 describe.each(['/health', '/healthz'])('GET %s', (path) => {
-  it('tells the version and the seconds since the start', async () => {
+  it('returns the version and the seconds since the start', async () => {
     const client = createClient();
     client.deps.clock.advance(61_999);
     const { status, body } = await client.get(path, {});
@@ -24,13 +24,13 @@ describe.each(['/ready', '/readyz'])('GET %s', (path) => {
     await close();
   });
 
-  it('reports that the database does not answer, and nothing more', async () => {
+  it('reports that the database does not answer, without details', async () => {
     const { status, body } = await createClient().get(path, {});
     expect(status).toBe(503);
     expect(body).toEqual({ status: 'unavailable', database: 'disconnected' });
   });
 
-  it('gives up on a database that hangs after 3 seconds', async () => {
+  it('gives up on a hanging database after 3 seconds', async () => {
     const clock = createTestClock();
     const hanging: Database = {
       driver: 'pg',
@@ -46,7 +46,7 @@ describe.each(['/ready', '/readyz'])('GET %s', (path) => {
 });
 
 describe('GET /ready, which is public', () => {
-  /** A database whose responses are released by the test. */
+  /** A database whose responses the test releases. */
   function createSlow() {
     const asked: PromiseWithResolvers<never[]>[] = [];
     const db: Database = {
@@ -75,7 +75,7 @@ describe('GET /ready, which is public', () => {
     }
   });
 
-  it('asks again when the database has not answered for 3 seconds', async () => {
+  it('pings again if the database has not answered for 3 seconds', async () => {
     const { asked, client } = createSlow();
     const { clock } = client.deps;
     for (const times of [1, 2]) {
@@ -87,7 +87,7 @@ describe('GET /ready, which is public', () => {
     }
   });
 
-  it('is logged once a minute while the database does not answer', async () => {
+  it('logs once a minute while the database does not answer', async () => {
     const client = createClient();
     await askOften(client);
     client.deps.clock.advance(59_999);
@@ -101,7 +101,7 @@ describe('GET /ready, which is public', () => {
 });
 
 describe('GET /metrics', () => {
-  it('shows requests by the pattern of their route', async () => {
+  it('shows requests by route pattern', async () => {
     const client = createClient();
     await client.get('/api/backups/7');
     await client.get('/api/backups/8');
@@ -125,18 +125,20 @@ describe('GET /metrics', () => {
     }
   });
 
-  it('has no states of repositories while the database is away, and says so once a minute', async () => {
+  it('omits the states of repositories while the database is down, and logs this once a minute', async () => {
     const client = createClient();
     for (const _ of [1, 2]) {
       const { status, text } = await client.get('/metrics');
       expect(status).toBe(200);
       expect(text).not.toMatch(/^backup_repositories\{/m);
     }
-    const told = client.deps.logged.filter(({ message }) => /those of backups/.test(message));
+    const told = client.deps.logged.filter(({ message }) =>
+      /the backup metrics could not be read/.test(message),
+    );
     expect(told).toHaveLength(1);
   });
 
-  it('shows the same as JSON with format=json', async () => {
+  it('returns the same metrics as JSON with format=json', async () => {
     const client = createClient();
     await client.get('/api/backups/7');
     expect((await client.get('/metrics?format=json')).body).toContainEqual(

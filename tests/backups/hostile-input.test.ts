@@ -15,7 +15,7 @@ beforeAll(async () => {
   await insertSnapshot(database.db, { run_id: run });
 });
 
-/** Values that are no integer: 400 wherever one is asked for. */
+/** Values that are not integers: 400 wherever an integer is expected. */
 const notIntegers = [
   '',
   'abc',
@@ -44,7 +44,7 @@ const notIntegers = [
   '1\n',
   'x'.repeat(5_000),
 ];
-/** Integers of any size and sign: never refused, and never more than an empty answer. */
+/** Integers of any size and sign: never rejected, and at worst answered with an empty list. */
 const integers = ['0', '-0', '-1', '007', '2147483647', '2147483648', '-2147483649'].concat(
   ['4294967296', '9007199254740992', '9223372036854775807', '9223372036854775808'],
   ['-9223372036854775809', '9'.repeat(30), '9'.repeat(400), `-${'9'.repeat(400)}`],
@@ -72,11 +72,11 @@ describe.each(integerParameters)('%s', (prefix) => {
     expect(body).toMatchObject({ error: expect.stringMatching(/must be an integer$/) });
   });
 
-  it.each(integers)('takes %s', async (value) => {
+  it.each(integers)('accepts %s', async (value) => {
     expect((await client.get(`${prefix}${value}`)).status).toBe(200);
   });
 
-  it('rejects a parameter that is given twice', async () => {
+  it('is rejected if it is given twice', async () => {
     const parameter = prefix.split('?')[1];
     const { status, body } = await client.get(`${prefix}1&${parameter}1`);
     expect(status).toBe(400);
@@ -95,14 +95,14 @@ describe.each(['/api/backups/', '/api/analytics/'])('%s:id', (prefix) => {
   });
 
   it.each(['1/2', '1%2F2', '..%2f..%2fetc', '1/', '%', '%zz', '%ff', '%00', '%e0%a4%a'])(
-    'rejects or does not find the path %s',
+    'rejects the path %s or finds nothing',
     async (rest) => {
       expect([400, 404]).toContain((await client.get(`${prefix}${rest}`)).status);
     },
   );
 });
 
-describe('any parameter', () => {
+describe('a query parameter', () => {
   const strange = [
     '__proto__=1',
     '__proto__[x]=1',
@@ -116,20 +116,20 @@ describe('any parameter', () => {
   ];
 
   it.each(strange.map((query) => [query.slice(0, 30), query]))(
-    'that a route does not declare is ignored: %s',
+    'is ignored if the route does not declare it: %s',
     async (_name, query) => {
       const { status } = await client.get(`/api/backups?${query}`);
       expect(status).toBe(200);
     },
   );
 
-  it('in the wrong format of /metrics is rejected', async () => {
+  it('is rejected if it is an unknown format of /metrics', async () => {
     expect((await client.get('/metrics?format=xml')).status).toBe(400);
     expect((await client.get('/metrics?format=json&format=json')).status).toBe(400);
   });
 });
 
-describe('a method that a path does not have', () => {
+describe('a method that a path does not support', () => {
   const paths = [...new Set(backupsEndpoints.map(({ route }) => route.path.replace(/:\w+/g, '1')))];
 
   const others: Record<string, string> = {
@@ -145,7 +145,7 @@ describe('a method that a path does not have', () => {
     '/api/repos/1/1/forget': 'POST, DELETE',
   };
 
-  it.each(paths)('is rejected with those that it has: %s', async (path) => {
+  it.each(paths)('is rejected with the supported ones: %s', async (path) => {
     const { status, headers, body } = await client.send('PUT', path);
     expect(status).toBe(405);
     expect(headers.get('allow')).toBe(others[path] ?? 'GET, HEAD');
@@ -154,7 +154,7 @@ describe('a method that a path does not have', () => {
 });
 
 it.each(['/api', '/api/', '/api/nope', '/api/internal/backups', '/nope', '/', '/api//backups'])(
-  'returns 404 for the unknown path %s',
+  'the unknown path %s returns 404',
   async (path) => {
     const { status, headers, body } = await client.get(path);
     expect(status).toBe(404);
@@ -165,7 +165,7 @@ it.each(['/api', '/api/', '/api/nope', '/api/internal/backups', '/nope', '/', '/
   },
 );
 
-it('answers HEAD as GET, without a body', async () => {
+it('HEAD is answered like GET, without a body', async () => {
   const { status, text, headers } = await client.send('HEAD', '/api/backups');
   expect(status).toBe(200);
   expect(text).toBe('');

@@ -40,14 +40,14 @@ describe('API_REQUIRE_AUTH=false', () => {
     expect((await client.get('/api/backups', {})).status).toBe(200);
   });
 
-  it('lets users and the internal secret change things', async () => {
+  it('still lets users and callers with the internal secret make changes', async () => {
     const client = start();
     expect(await ask(client, withSecret)).toBe(201);
     expect(await ask(client, await tokenOf(client))).toBe(200);
     expect(await ask(client, await tokenOf(client, { exp: 1 }))).toBe(401);
   });
 
-  it('lets nobody change things while there is neither a secret nor a user', async () => {
+  it('lets nobody make changes if neither a secret nor users are configured', async () => {
     const client = start({ API_REQUIRE_AUTH: 'false', INTERNAL_SECRET: '' });
     expect(await ask(client, {})).toBe(401);
     expect(await ask(client, withSecret)).toBe(401);
@@ -66,7 +66,7 @@ describe.each([
   ['true', observatoryEnvironment],
   ['false', open],
 ])('a session cookie, with API_REQUIRE_AUTH=%s', (_name, environment) => {
-  it('changes something from a page of this server only', async () => {
+  it('allows changes only from a page of this server', async () => {
     const client = start(environment as Record<string, string>);
     const { deps } = createObservatoryClient({ db: database.db });
     const Cookie = `backup-observatory=${await signToken(deps, ADA.username)}`;

@@ -30,7 +30,7 @@ const RESOLVED = { resolved_at: '2026-03-09T00:00:00Z' };
 const ACKNOWLEDGED = { acknowledged_at: '2026-03-08T00:00:00Z', acknowledged_by: 'ada' };
 
 describe('GET /api/incidents', () => {
-  it('lists them newest first, each with its repositories and messages', async () => {
+  it('lists incidents newest first, each with its repositories and messages', async () => {
     await add(1, RESOLVED);
     await add(2, {
       subject: '',
@@ -80,7 +80,7 @@ describe('GET /api/incidents', () => {
     expect(rest).toEqual({ pagination: { page: 1, limit: 50, total_items: 2, total_pages: 1 } });
   });
 
-  it('selects by state, by rule and by page', async () => {
+  it('filters by state and rule, in pages', async () => {
     await add(1, RESOLVED);
     await add(2, ACKNOWLEDGED);
     await add(3, { rule: 'run_failed' });
@@ -92,7 +92,7 @@ describe('GET /api/incidents', () => {
     expect(await idsOf('?limit=1&page=2')).toEqual([2]);
   });
 
-  it('selects those that concern a repository, or did when they were resolved', async () => {
+  it('filters by a repository that they concern, or concerned when they were resolved', async () => {
     await add(1, RESOLVED);
     await add(2);
     await add(3);
@@ -106,14 +106,14 @@ describe('GET /api/incidents', () => {
     expect((await client().get(`/api/incidents?${query}`)).status).toBe(400);
   });
 
-  it('shows an incident of a rule that this release does not know', async () => {
+  it('shows an incident whose rule this release does not know', async () => {
     await add(1, { rule: 'of_another_release' });
     expect((await read()).data).toMatchObject([
       { title: 'of_another_release', severity: 'warning', advice: null },
     ]);
   });
 
-  it('what a rule says of itself can stand in SQL', () => {
+  it('uses rule names and texts that can stand in SQL', () => {
     for (const name of ruleNames) {
       expect(rules[name].title).toMatch(/^[\w ,]+$/);
       expect(rules[name].advice).not.toMatch(/['\\]/);
@@ -125,7 +125,7 @@ describe('POST /api/incidents/:id/acknowledge', () => {
   const acknowledge = (id: number | string) =>
     client().send('POST', `/api/incidents/${id}/acknowledge`);
 
-  it('records who did it, and when; the first one counts', async () => {
+  it('records who acknowledged it first, and when', async () => {
     await add(1);
     const first = await acknowledge(1);
     expect(first.body).toEqual({
@@ -136,7 +136,7 @@ describe('POST /api/incidents/:id/acknowledge', () => {
     expect((await read()).data).toMatchObject([{ state: 'acknowledged' }]);
   });
 
-  it('answers 409 for one that is resolved, and 404 for one that does not exist', async () => {
+  it('answers 409 for a resolved incident, and 404 for one that does not exist', async () => {
     await add(1, RESOLVED);
     expect((await acknowledge(1)).status).toBe(409);
     for (const id of [2, -1, '99999999999999999999']) {
@@ -145,7 +145,7 @@ describe('POST /api/incidents/:id/acknowledge', () => {
   });
 });
 
-it('GET /api/overview counts those that are open', async () => {
+it('GET /api/overview counts open incidents', async () => {
   await add(1, RESOLVED);
   await add(2, ACKNOWLEDGED);
   await add(3);

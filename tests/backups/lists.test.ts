@@ -16,7 +16,7 @@ const bodyOf = async (path: string) => (await client.get(path)).body;
 describe('GET /api/logs', () => {
   const at = (created_at: string) => ({ created_at });
 
-  it('returns every field, times to the microsecond, newest first', async () => {
+  it('returns every field, with times to the microsecond, newest first', async () => {
     const run = await insertRun(database.db);
     const old = await insertLog(database.db, at('2026-03-01T10:00:00.123456Z'));
     const next = await insertLog(database.db, {
@@ -45,17 +45,20 @@ describe('GET /api/logs', () => {
     });
   });
 
-  it.each(['error', 'ERROR', 'eRRor'])('finds logs of a level in any case: %s', async (level) => {
-    await insertLog(database.db, { level: 'info' });
-    const upper = await insertLog(database.db, { level: 'ERROR', ...at('2026-03-01T00:00:00Z') });
-    const lower = await insertLog(database.db, { level: 'error', ...at('2026-03-02T00:00:00Z') });
-    expect(await bodyOf(`/api/logs?level=${level}`)).toMatchObject({
-      data: [{ id: lower }, { id: upper }],
-      pagination: { total_items: 2 },
-    });
-  });
+  it.each(['error', 'ERROR', 'eRRor'])(
+    'finds logs of a level in any letter case: %s',
+    async (level) => {
+      await insertLog(database.db, { level: 'info' });
+      const upper = await insertLog(database.db, { level: 'ERROR', ...at('2026-03-01T00:00:00Z') });
+      const lower = await insertLog(database.db, { level: 'error', ...at('2026-03-02T00:00:00Z') });
+      expect(await bodyOf(`/api/logs?level=${level}`)).toMatchObject({
+        data: [{ id: lower }, { id: upper }],
+        pagination: { total_items: 2 },
+      });
+    },
+  );
 
-  it('finds logs of a run, and of a level in a run', async () => {
+  it('finds logs by run, and by run and level', async () => {
     const [run, other] = [await insertRun(database.db), await insertRun(database.db)];
     const info = await insertLog(database.db, { run_id: run, ...at('2026-03-01T00:00:00Z') });
     const warn = await insertLog(database.db, {
@@ -126,7 +129,7 @@ describe('GET /api/analytics', () => {
     expect(await bodyOf('/api/analytics/latest')).toEqual({ id, run_id: 5, ...full });
   });
 
-  it('returns NULLs of old rows as empty or 0', async () => {
+  it('returns NULL in old rows as empty or 0', async () => {
     const nulls = Object.keys(full).filter((name) => name !== 'captured_at');
     const row = Object.fromEntries(nulls.map((name) => [name, null]));
     await insertSnapshot(database.db, row);

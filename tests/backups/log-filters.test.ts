@@ -15,7 +15,7 @@ interface Listed {
   truncated?: true;
 }
 const list = async (query: string) => (await get(query)).body as Listed;
-/** The ids of the only page, after a check that the total says the same. */
+/** The ids of the only page, after checking that the total agrees. */
 async function idsOf(query: string): Promise<number[]> {
   const { data, pagination, truncated } = await list(query);
   expect(pagination.total_items).toBe(data.length);
@@ -28,7 +28,7 @@ const log = (minute: number, row: Record<string, SqlValue> = {}) =>
   insertLog(database.db, { created_at: at(minute), ...row });
 
 describe('GET /api/logs', () => {
-  it('finds logs of a repository by its whole name in any letter case, of all levels', async () => {
+  it('finds logs of all levels by the full name of a repository, in any letter case', async () => {
     const info = await log(1, { repository: 'acme/App', level: 'INFO' });
     const error = await log(2, { repository: 'ACME/app', level: 'error' });
     await log(3, { repository: 'acme/app-2' });
@@ -39,7 +39,7 @@ describe('GET /api/logs', () => {
     expect(await idsOf('repository=acme')).toEqual([]);
   });
 
-  it('finds logs from a time on and before a time', async () => {
+  it('finds logs between two times', async () => {
     const [first, second, third] = [await log(1), await log(2), await log(3)];
     expect(await idsOf(`from=${at(2)}`)).toEqual([third, second]);
     expect(await idsOf(`to=${at(2)}`)).toEqual([first]);
@@ -47,7 +47,7 @@ describe('GET /api/logs', () => {
     expect(await idsOf(`from=${at(3)}&to=${at(2)}`)).toEqual([]);
   });
 
-  it('finds logs with all words of a text, in the message or in the name of the repository', async () => {
+  it('finds logs with all words of a text in the message or repository name', async () => {
     const both = await log(1, { message: 'Clone TIMED out', repository: 'acme/widgets' });
     const one = await log(2, { message: 'timed', repository: 'other/app' });
     expect(await idsOf('text=timed')).toEqual([one, both]);
@@ -59,7 +59,7 @@ describe('GET /api/logs', () => {
     expect(await idsOf('text=nowhere')).toEqual([]);
   });
 
-  it('takes a blank text for none, and finds nothing for one without words', async () => {
+  it('ignores a blank text, and finds nothing for a text without words', async () => {
     const only = await log(1, { message: 'what?!' });
     expect(await idsOf('text=')).toEqual([only]);
     expect(await idsOf('text=%20%20')).toEqual([only]);
@@ -71,7 +71,7 @@ describe('GET /api/logs', () => {
     const run = await insertRun(database.db);
     const row = { repository: 'acme/app', run_id: run, level: 'warn', message: 'slow clone' };
     const wanted = await log(5, row);
-    // Each of these misses one filter.
+    // Each of these fails one filter.
     await log(5, { ...row, repository: 'acme/other' });
     await log(5, { ...row, run_id: await insertRun(database.db) });
     await log(5, { ...row, level: 'info' });
@@ -89,7 +89,7 @@ describe('GET /api/logs', () => {
       `before_id=${last}`,
     ];
     expect(await idsOf(filters.join('&'))).toEqual([wanted]);
-    // What only `to` would keep out, `before_id` does.
+    // `before_id` also excludes what only `to` would.
     for (const left of filters.filter((filter) => !filter.startsWith('to='))) {
       const rest = filters.filter((filter) => filter !== left);
       const found = await idsOf(rest.join('&'));
@@ -103,7 +103,7 @@ describe('GET /api/logs', () => {
     }
   });
 
-  it('orders by time, then by id, and cuts into pages', async () => {
+  it('orders by time, then by id, in pages', async () => {
     const row = { repository: 'acme/app', message: 'tick' };
     const late = await log(9, { ...row, level: 'error' });
     const ids = [await log(1, row), await log(2, row), await log(2, { ...row, level: 'warn' })];
@@ -119,7 +119,7 @@ describe('GET /api/logs', () => {
     }
   });
 
-  it('reads on from a log, in the order of the list', async () => {
+  it('continues after a log, in the order of the list', async () => {
     const row = { message: 'tick', repository: 'acme/app' };
     const [late, early, tied] = [await log(9, row), await log(2, row), await log(2, row)];
     for (const filter of ['', 'text=tick&', 'repository=acme/app&']) {
@@ -130,7 +130,7 @@ describe('GET /api/logs', () => {
   });
 
   it.each(['before_id=99', 'before_id=-1', `before_id=${'9'.repeat(40)}`, 'text=a&before_id=99'])(
-    'answers 404 for %s, which no log has',
+    'answers 404 for %s, because no log has this id',
     async (query) => {
       await log(1);
       expect(await get(query)).toMatchObject({
@@ -155,7 +155,7 @@ describe('GET /api/logs', () => {
     ]);
   });
 
-  it('counts at most 10,000 logs of a filter, and has no page behind them', async () => {
+  it('counts at most 10,000 logs that match a filter, and has no page beyond them', async () => {
     await sql(
       database.db,
       `INSERT INTO execution_logs (message, repository, created_at)
@@ -195,7 +195,7 @@ describe('GET /api/logs', () => {
     "%L %s %% $1 \\' ''",
     '")) OR true --',
     'a:* & !b | <->',
-  ])('takes %s for what it is in every filter', async (hostile) => {
+  ])('takes %s literally in every filter', async (hostile) => {
     const id = await log(1, { repository: hostile, message: 'x' });
     await log(2, { repository: 'other', message: 'x' });
     const value = encodeURIComponent(hostile);

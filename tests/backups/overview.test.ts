@@ -24,7 +24,7 @@ const at = (day: number, hour = 0, minute = 0) =>
 
 const utc = (day: number, hour: number) => new Date(Date.UTC(2026, 2, day, hour)).toISOString();
 
-/** Inserts results of a repository, an hour apart up to now. */
+/** Inserts results of a repository, an hour apart, the last one now. */
 async function results(repository: string, ...rows: Record<string, SqlValue>[]): Promise<void> {
   const run = await insertRun(database.db, { status: 'failed', started_at: at(1) });
   for (const [index, row] of rows.entries()) {
@@ -53,7 +53,7 @@ describe('GET /api/overview', () => {
     });
   });
 
-  it('counts the repositories by state, and lists those that are not good, the worst first', async () => {
+  it('counts repositories by state, and lists those that are not good, worst first', async () => {
     await results('a/good', {});
     await results('b/good', {});
     await results('c/failing', {}, failed);
@@ -76,7 +76,7 @@ describe('GET /api/overview', () => {
     expect(listed.body).toMatchObject({ data: body.worst });
   });
 
-  it('judges by FRESHNESS_HOURS, and says it', async () => {
+  it('judges freshness by FRESHNESS_HOURS, and returns it', async () => {
     await results('a/app', { created_at: at(10, 10) });
     expect(await read({ FRESHNESS_HOURS: '1' })).toMatchObject({
       repositories: { stale: 1 },
@@ -85,14 +85,14 @@ describe('GET /api/overview', () => {
     expect(await read({ FRESHNESS_HOURS: '2' })).toMatchObject({ repositories: { good: 1 } });
   });
 
-  it('lists at most 20 of the worst', async () => {
+  it('lists at most 20 of the worst repositories', async () => {
     for (let n = 0; n < 21; n++) await results(`a/${n}`, failed);
     const { worst } = await read();
     expect(worst).toHaveLength(20);
     expect(await read()).toMatchObject({ repositories: { total: 21, never: 21 } });
   });
 
-  it('lists the repositories whose restore drill failed, with the reason and since when', async () => {
+  it('lists repositories with a failed restore drill, with the reason and the time', async () => {
     await emptyLedger(database.db);
     for (const name of ['a/proven', 'b/broken', 'c/mended']) await results(name, {});
     const drill = (repository: string, hour: number, more: Partial<NewDrill> = {}) =>
@@ -134,7 +134,7 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({ current_archive_bytes: 0 });
   });
 
-  it('names the last completed run in which no repository failed', async () => {
+  it('returns the last completed run in which no repository failed', async () => {
     const good = await insertRun(database.db, {
       status: 'success',
       started_at: at(3),
@@ -147,7 +147,7 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({ last_good_run: { id: good, started_at: at(3) } });
   });
 
-  it('names the newest run that is not under way, and how it ended', async () => {
+  it('returns the newest run that has ended, and its outcome', async () => {
     await insertRun(database.db, { status: 'completed', started_at: at(2) });
     const id = await insertRun(database.db, { status: 'failed', started_at: at(3) });
     await insertRun(database.db, { status: 'running', started_at: at(4) });
@@ -156,7 +156,7 @@ describe('GET /api/overview', () => {
     });
   });
 
-  it('shows the run under way with its counters and its sign of life', async () => {
+  it('shows the run under way with its counters and heartbeat', async () => {
     await insertRun(database.db, { status: 'running', started_at: at(1) });
     const id = await insertRun(database.db, {
       status: 'running',
@@ -181,7 +181,7 @@ describe('GET /api/overview', () => {
     });
   });
 
-  it('expects the next run after the median time between finished runs, from the last start, whatever was stopped', async () => {
+  it('expects the next run a median interval after the last start, ignoring stopped runs', async () => {
     for (const hour of [0, 1, 2, 3, 9]) {
       await insertRun(database.db, { status: 'completed', started_at: at(9, hour) });
     }
@@ -196,7 +196,7 @@ describe('GET /api/overview', () => {
     });
   });
 
-  it('takes the mean of the two middle times of an even number', async () => {
+  it('takes the mean of the two middle intervals of an even number', async () => {
     for (const day of [1, 2, 4]) {
       await insertRun(database.db, { status: 'failed', started_at: at(day) });
     }
@@ -206,7 +206,7 @@ describe('GET /api/overview', () => {
     });
   });
 
-  it('expects no run with fewer than three finished ones, nor by impossible times', async () => {
+  it('expects no run after fewer than three finished ones, or from impossible times', async () => {
     for (const day of [1, 2]) {
       await insertRun(database.db, { status: 'completed', started_at: at(day) });
     }
@@ -215,7 +215,7 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({ usual_interval_ms: null, next_run_expected_at: null });
   });
 
-  it('goes by BACKUP_EVERY whatever the last runs tell, from the first run on', async () => {
+  it('uses BACKUP_EVERY whatever the last runs suggest, from the first run on', async () => {
     expect(await read({ BACKUP_EVERY: '1d' })).toMatchObject({
       usual_interval_ms: 864e5,
       is_interval_declared: true,
@@ -233,12 +233,12 @@ describe('GET /api/overview', () => {
   });
 
   it.each([
-    // A declared time counts to the minute, and has no upper limit of its own.
+    // A declared interval counts to the minute, and has no upper limit here.
     [{ BACKUP_EVERY: '1445m' }, 27],
     [{ BACKUP_EVERY: '8w' }, 1456],
     [{ BACKUP_EVERY: '1h' }, 26],
     [{ BACKUP_EVERY: '1h', FRESHNESS_HOURS: '1' }, 2],
-  ])('judges with %j by %d hours', async (environment, hours) => {
+  ])('with %j uses a limit of %d hours', async (environment, hours) => {
     expect(await read(environment)).toMatchObject({ freshness_hours: hours });
   });
 
@@ -246,7 +246,7 @@ describe('GET /api/overview', () => {
     ['24 hours 40 seconds', 26],
     ['24 hours 7 minutes', 26],
     ['24 hours 8 minutes', 27],
-  ])('learns from runs that are %s apart a limit of %d hours', async (gap, hours) => {
+  ])('with runs %s apart learns a limit of %d hours', async (gap, hours) => {
     await sql(
       database.db,
       `INSERT INTO backup_runs (status, started_at)
@@ -256,7 +256,7 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({ freshness_hours: hours });
   });
 
-  it('looks at the last 20 finished runs only', async () => {
+  it('considers only the last 20 finished runs', async () => {
     await sql(
       database.db,
       `INSERT INTO backup_runs (status, started_at)

@@ -68,7 +68,7 @@ describe('the metrics of repositories', () => {
     await drill('acme/web', moment(4), 'proven');
   });
 
-  it('say of each when it was good, its version, size, failures, state and proof', async () => {
+  it('show for each when it was good, its version, size, failures, state and proof', async () => {
     const text = await scrape();
     const each = (name: string) => valuesOf(text, `backup_repository_${name}`);
     expect(each('state')).toEqual([
@@ -85,7 +85,7 @@ describe('the metrics of repositories', () => {
       `{repository="acme/web"} ${NOW / 1000 - at(7)}`,
     ]);
     expect(each('last_version_timestamp_seconds')).toEqual([`{repository="acme/app"} ${at(2)}`]);
-    // Of the newest good archive: a failure has none.
+    // The size of the newest good archive: failures have none.
     expect(each('size_bytes')).toEqual([
       '{repository="acme/app"} 1000',
       '{repository="acme/new"} 0',
@@ -107,7 +107,7 @@ describe('the metrics of repositories', () => {
     ]);
   });
 
-  it('sum up all of them', async () => {
+  it('summarize all repositories', async () => {
     const text = await scrape();
     expect(valuesOf(text, 'backup_database_up')).toEqual(['1']);
     expect(valuesOf(text, 'backup_repositories')).toEqual([
@@ -129,7 +129,7 @@ describe('the metrics of repositories', () => {
     expect(valuesOf(text, 'backup_freshness_limit_seconds')).toEqual(['93600']);
   });
 
-  it('are only those of all beyond METRICS_REPOSITORIES, and one says so', async () => {
+  it('are only totals beyond METRICS_REPOSITORIES, with the number of omitted repositories', async () => {
     const within = await scrape({ METRICS_REPOSITORIES: '3' });
     expect(valuesOf(within, 'backup_repository_state')).toHaveLength(3);
     expect(valuesOf(within, 'backup_repository_series_limit')).toEqual(['3']);
@@ -144,7 +144,7 @@ describe('the metrics of repositories', () => {
     expect(valuesOf(beyond, 'backup_oldest_proof_timestamp_seconds')).toEqual([`${at(4)}`]);
   });
 
-  it('escape names that would break out of their label, and cut long ones', async () => {
+  it('escape names that would break out of their label, and cut long names', async () => {
     await result('acme/"} 1\nbackup_database_up 0\\', moment(10));
     await result(`acme/${'x'.repeat(5_000)}`, moment(10));
     const text = await scrape();
@@ -157,7 +157,7 @@ describe('the metrics of repositories', () => {
 });
 
 describe('the metrics of runs', () => {
-  it('tell the last one that ended, the last good one, and the next', async () => {
+  it('show the last run that ended, the last good one, and the next', async () => {
     await insertRun(database.db, { status: 'completed', started_at: moment(8), successful: 4 });
     await insertRun(database.db, {
       ...{ status: 'failed', started_at: moment(9), duration_ms: 61_500 },
@@ -193,7 +193,7 @@ describe('the metrics of runs', () => {
 });
 
 describe('the metrics of incidents', () => {
-  it('count the open ones by rule, and the repositories in them', async () => {
+  it('count open incidents by rule, and the repositories in them', async () => {
     const stale = await insert(database.db, 'incidents', { rule: 'repository_stale' });
     await insert(database.db, 'incidents', {
       ...{ rule: 'destination_unreachable', subject: 'a' },
@@ -223,7 +223,7 @@ describe('the metrics of incidents', () => {
   });
 });
 
-it('have no values while the database is away, which one of them says', async () => {
+it('backup metrics have no values while the database is down, except backup_database_up', async () => {
   const { text, status } = await createClient().get('/metrics');
   expect(status).toBe(200);
   expect(valuesOf(text, 'backup_database_up')).toEqual(['0']);
@@ -234,7 +234,7 @@ it('have no values while the database is away, which one of them says', async ()
   expect(text).toContain('# TYPE backup_repository_state gauge');
 });
 
-it('are the same as JSON', async () => {
+it('backup metrics are the same as JSON', async () => {
   await insertRun(database.db, { status: 'completed', started_at: moment(8), duration_ms: 500 });
   const { body } = await client().get('/metrics?format=json');
   expect(body).toContainEqual({

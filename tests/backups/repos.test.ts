@@ -5,7 +5,7 @@ import { at, useRepositories } from '../support/repositories.ts';
 const routes = useRepositories();
 const { client, bodyOf, result, failure } = routes;
 
-/** A good, a stale, two failing repositories, one that is lost, and two that were never good. */
+/** A good, a stale, two failing and a lost repository, and two that were never good. */
 async function insertOneOfEach(): Promise<void> {
   await result('acme/good', at(10, 11), { archive_size_bytes: 50 });
   await result('acme/stale', at(2));
@@ -31,7 +31,7 @@ async function list(query: string): Promise<{ names: string[]; total: number }> 
 }
 
 describe('GET /api/repos', () => {
-  it('returns one entry for each repository, from its newest result', async () => {
+  it('returns one entry per repository, from its newest result', async () => {
     await result('owner/repo', '2026-03-02T00:00:00.000001Z', {
       status: 'too_large',
       commit_hash: 'new',
@@ -69,7 +69,7 @@ describe('GET /api/repos', () => {
     expect(await bodyOf('/api/repos')).toMatchObject({ data: [{ last_commit_hash: 'second' }] });
   });
 
-  it('orders by archive size, largest first, then newest, and pages', async () => {
+  it('orders by archive size, largest first, then newest first, in pages', async () => {
     const sizes = { 'owner/b': 5, 'owner/a': 5, 'owner/big': 9, 'owner/old/nested': null };
     for (const [name, bytes] of Object.entries(sizes)) {
       await insertResult(routes.db, routes.run, name, {
@@ -87,11 +87,11 @@ describe('GET /api/repos', () => {
     });
   });
 
-  it('returns an empty page of an empty database', async () => {
+  it('returns an empty page for an empty database', async () => {
     expect(await bodyOf('/api/repos')).toMatchObject({ data: [], pagination: { total_items: 0 } });
   });
 
-  it('finds repositories by a part of their name, literally and in any letter case', async () => {
+  it('finds repositories by part of their name, taken literally and in any letter case', async () => {
     for (const name of ['acme/100%_done', 'acme/100xydone', 'Acme/Über', 'other/thing']) {
       await result(name, at(10));
     }
@@ -110,13 +110,13 @@ describe('GET /api/repos', () => {
     ['state=never&order=name', ['acme/never-a', 'acme/never-b']],
     ['state=failing&text=acme', ['acme/failing']],
     ['state=good&text=other', []],
-  ])('finds repositories by %s, and counts only those', async (query, names) => {
+  ])('finds repositories by %s, and counts only matches', async (query, names) => {
     await insertOneOfEach();
     expect(await list(query)).toEqual({ names, total: names.length });
     expect((await list(`${query}&limit=1`)).total).toBe(names.length);
   });
 
-  it('orders the worst first: never, lost, failing, stale, good, the longest not good first', async () => {
+  it('orders by worst state: never, lost, failing, stale, good, each longest without a good backup first', async () => {
     await insertOneOfEach();
     const worst = [
       'acme/never-a',
@@ -165,7 +165,7 @@ describe('GET /api/repos/:owner/:name', () => {
     });
   });
 
-  it('matches in any letter case; of several spellings the exact one, else the newest', async () => {
+  it('matches in any letter case, preferring the exact spelling, then the newest', async () => {
     await result('Acme/App', at(1));
     await result('acme/app', at(2));
     await result('ACME/app', at(3));
@@ -173,7 +173,7 @@ describe('GET /api/repos/:owner/:name', () => {
     expect(await bodyOf('/api/repos/acme/APP')).toMatchObject({ full_name: 'ACME/app' });
   });
 
-  it('takes a name with more slashes, written %2F', async () => {
+  it('accepts a name with more slashes, written as %2F', async () => {
     await result('group/sub/über', at(1));
     const path = '/api/repos/group/sub%2F%C3%BCber';
     expect(await bodyOf(path)).toMatchObject({ full_name: 'group/sub/über' });
@@ -182,7 +182,7 @@ describe('GET /api/repos/:owner/:name', () => {
 });
 
 describe('GET /api/repos/:owner/:name/history', () => {
-  it('returns the results of this repository, newest first, in pages', async () => {
+  it('returns the results of the repository, newest first, in pages', async () => {
     await result('acme/other', at(9));
     const oldest = await result('acme/app', at(2), {
       archive_size_bytes: 7,
@@ -209,7 +209,7 @@ describe('GET /api/repos/:owner/:name/history', () => {
     });
   });
 
-  it('holds the results of every letter case', async () => {
+  it('includes results of every spelling', async () => {
     const old = await result('Acme/App', at(1));
     const middle = await result('acme/app', at(2));
     const newest = await result('Acme/App', at(3));
@@ -257,7 +257,7 @@ describe.each(['', '/history'])('GET /api/repos/:owner/:name%s', (rest) => {
   );
 });
 
-it('counts the repositories by state in the metrics, as everywhere else', async () => {
+it('GET /metrics counts repositories by state like the other routes', async () => {
   await insertOneOfEach();
   const counts = { good: 1, stale: 1, failing: 2, lost: 1, never: 2 };
   const here = client();

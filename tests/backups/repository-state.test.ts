@@ -50,7 +50,7 @@ describe('the state of a repository', () => {
     });
   });
 
-  it('is never if nothing was good: failing since the first result', async () => {
+  it('is never if nothing was good, and failing since the first result', async () => {
     await failure('acme/app', at(8));
     await failure('acme/app', at(9), 'second');
     expect(await stateOf()).toEqual({
@@ -63,7 +63,7 @@ describe('the state of a repository', () => {
     });
   });
 
-  it('takes the later of a completed and an empty result as the last good one', async () => {
+  it('uses the later of a completed and an empty result as the last good one', async () => {
     await result('acme/app', at(6), { status: 'empty' });
     await result('acme/app', at(7));
     await failure('acme/app', at(8));
@@ -84,7 +84,7 @@ describe('the state of a repository', () => {
     });
   });
 
-  it('is failing if it failed after a run found it unchanged: since the first failure after that', async () => {
+  it('is failing since the first failure after a run found it unchanged', async () => {
     await result('acme/app', at(5));
     await failure('acme/app', at(6));
     await found('acme/app', at(7));
@@ -99,13 +99,13 @@ describe('the state of a repository', () => {
     });
   });
 
-  it('is failing, not never, if a run found it unchanged and no good result is left', async () => {
+  it('is failing, not never, if a run found it unchanged but no good result is left', async () => {
     await found('acme/app', at(7));
     await failure('acme/app', at(8));
     expect(await stateOf()).toMatchObject({ state: 'failing', last_good_at: at(7) });
   });
 
-  it('matches what the worker noted in any letter case; the latest note counts', async () => {
+  it('uses the latest check that the worker recorded for the repository, in any letter case', async () => {
     await result('Acme/App', at(1));
     await found('acme/app', at(9));
     await found('ACME/app', at(10));
@@ -113,7 +113,7 @@ describe('the state of a repository', () => {
     expect(await stateOf()).toMatchObject({ state: 'good', last_good_at: at(10) });
   });
 
-  it('is stale after 26 hours without anything good, and no earlier', async () => {
+  it('is stale after 26 hours without a good result, and not earlier', async () => {
     await result('acme/app', at(9, 10));
     expect(await stateOf()).toMatchObject({ state: 'good' });
     await sql(routes.db, "UPDATE backup_results SET created_at = created_at - interval '1 us'");
@@ -137,7 +137,7 @@ describe('the state of a repository', () => {
     const insertRuns = (days: readonly number[], status = 'completed') =>
       Promise.all(days.map((ago) => insertRun(routes.db, { status, started_at: daysAgo(ago) })));
 
-    it('is stale after 182 hours, whatever FRESHNESS_HOURS is', async () => {
+    it('is stale after 182 hours if FRESHNESS_HOURS is less', async () => {
       await insertRuns([1, 8, 15, 22]);
       await result('acme/app', at(2, 22));
       expect(await stateOf()).toMatchObject({ state: 'good' });
@@ -149,14 +149,14 @@ describe('the state of a repository', () => {
       });
     });
 
-    it('goes by FRESHNESS_HOURS if that is more', async () => {
+    it('is stale after FRESHNESS_HOURS if that is more', async () => {
       await insertRuns([1, 8, 15, 22]);
       await result('acme/app', at(2, 21));
       const { body } = await client({ FRESHNESS_HOURS: '183' }).get('/api/repos/acme/app');
       expect(body).toMatchObject({ state: 'good' });
     });
 
-    it('learns nothing from fewer than 3 finished runs', async () => {
+    it('is not judged by fewer than 3 finished runs', async () => {
       await sql(routes.db, 'TRUNCATE backup_runs CASCADE');
       await insertRuns([8, 15]);
       routes.run = (await insertRuns([1], 'running'))[0] ?? 0;
@@ -165,7 +165,7 @@ describe('the state of a repository', () => {
     });
   });
 
-  it('learns at most a month from runs that are further apart', async () => {
+  it('is judged by an interval of at most a month if runs are further apart', async () => {
     for (const ago of [1, 200, 400, 600]) {
       await insertRun(routes.db, { status: 'completed', started_at: daysAgo(ago) });
     }
@@ -205,7 +205,7 @@ describe('the state of a repository', () => {
     expect(await stateOf()).toMatchObject({ state: 'never' });
   });
 
-  it('names the newest version that can be restored, in any letter case', async () => {
+  it('comes with the newest restorable version, in any letter case', async () => {
     await result('acme/app', at(10));
     for (const [repository, version, pruned_at] of [
       ['Acme/App', 1, null],
@@ -225,7 +225,7 @@ describe('the state of a repository', () => {
     });
   });
 
-  it('tells results of the same time apart by their ids', async () => {
+  it('distinguishes results of the same time by their ids', async () => {
     await failure('acme/app', at(10), 'before');
     await result('acme/app', at(10));
     expect(await stateOf()).toMatchObject({ state: 'good' });
@@ -238,7 +238,7 @@ describe('the state of a repository', () => {
     });
   });
 
-  it('counts at most 1,000 failures, and still knows the first', async () => {
+  it('comes with a count of at most 1,000 failures, and the first failure', async () => {
     await sql(
       routes.db,
       `INSERT INTO backup_results (run_id, repo_full_name, status, created_at)
@@ -249,14 +249,14 @@ describe('the state of a repository', () => {
     expect(await stateOf()).toMatchObject({ consecutive_failures: 1_000, failing_since: at(1) });
   });
 
-  it('cuts a long error message to 1,000 characters', async () => {
+  it('comes with an error message of at most 1,000 characters', async () => {
     await failure('acme/app', at(9), 'x'.repeat(5_000));
     const { error_message } = await stateOf();
     expect(error_message).toMatch(/^x{900,}… \[cut: \d+ more characters\]$/);
     expect(String(error_message).length).toBeLessThanOrEqual(1_000);
   });
 
-  it('is that of the results that are left when the newest was deleted', async () => {
+  it('follows the remaining results after the newest was deleted', async () => {
     await result('acme/app', at(9, 12));
     const id = await failure('acme/app', at(10));
     await sql(routes.db, 'DELETE FROM backup_results WHERE id = $1::int', [id]);

@@ -30,7 +30,7 @@ const storedStatus = async (id: number) => {
 };
 
 describe('GET /api/run-requests', () => {
-  it('returns every field, newest first, also of other writers', async () => {
+  it('returns every field, newest first, including rows of other writers', async () => {
     const first = await insertRequest({
       status: 'claimed',
       target_repo: 'owner/app',
@@ -71,7 +71,7 @@ describe('GET /api/run-requests', () => {
   });
 
   it.each(['pending', 'claimed', 'completed', 'failed'])(
-    'returns only those that are %s, and counts only those',
+    'returns and counts only %s requests',
     async (status) => {
       for (const one of ['pending', 'claimed', 'completed', 'failed']) {
         await insertRequest({ status: one });
@@ -110,12 +110,12 @@ describe('POST /api/run-requests', () => {
     ]);
   });
 
-  it('queues a run of all repositories without a body, in the name of api', async () => {
+  it('queues a run of all repositories in the name of api, without a body', async () => {
     const { status, body } = await client.send('POST', path);
     expect([status, body]).toMatchObject([201, { target_repo: null, requested_by: 'api' }]);
   });
 
-  it('returns the request that is pending already', async () => {
+  it('returns a request that is already pending', async () => {
     await client.post(path, { target_repo: 'owner/app', reason: 'first' });
     const { status, body } = await client.post(path, { target_repo: 'Owner/App' });
     expect([status, body]).toMatchObject([200, { id: 1, reason: 'first', already_queued: true }]);
@@ -136,7 +136,7 @@ describe('POST /api/run-requests', () => {
 });
 
 describe('DELETE /api/run-requests/:id', () => {
-  it('withdraws a pending request, which is then marked as such', async () => {
+  it('withdraws a pending request, and marks it as withdrawn', async () => {
     await client.post(path, { target_repo: 'owner/app' });
     const { status, body } = await withdraw(1);
     expect([status, body]).toMatchObject([
@@ -149,7 +149,7 @@ describe('DELETE /api/run-requests/:id', () => {
     expect([again.status, again.body]).toMatchObject([201, { id: 2 }]);
   });
 
-  it.each(['claimed', 'completed', 'failed'])('leaves one alone that is %s', async (status) => {
+  it.each(['claimed', 'completed', 'failed'])('leaves a %s request unchanged', async (status) => {
     const id = await insertRequest({ status, run_id: run });
     expect((await withdraw(id)).status).toBe(409);
     expect(await storedStatus(id)).toBe(status);
@@ -159,11 +159,11 @@ describe('DELETE /api/run-requests/:id', () => {
     expect((await client.send('DELETE', `${path}/${id}`)).status).toBe(404);
   });
 
-  it('answers 400 for an id that is no number', async () => {
+  it('answers 400 for an id that is not a number', async () => {
     expect((await client.send('DELETE', `${path}/x`)).status).toBe(400);
   });
 
-  it('waits for a worker that is claiming the request, and then refuses', async () => {
+  it('waits for a worker that is claiming the request, and is then rejected', async () => {
     const id = await insertRequest();
     const worker = await connect(database.url);
     await worker.query('BEGIN');
@@ -181,7 +181,7 @@ describe('DELETE /api/run-requests/:id', () => {
     expect(await storedStatus(id)).toBe('claimed');
   });
 
-  it('is not passed by a worker that claims while it withdraws', async () => {
+  it('keeps workers from claiming a request that is being withdrawn', async () => {
     const id = await insertRequest();
     const other = await connect(database.url);
     await other.query('BEGIN');
@@ -192,7 +192,7 @@ describe('DELETE /api/run-requests/:id', () => {
     expect(await storedStatus(id)).toBe('failed');
   });
 
-  it('of workers and withdrawals at the same moment, each request goes to one', async () => {
+  it('competes with workers at the same moment, and each request goes to only one of them', async () => {
     const ids: number[] = [];
     for (let count = 0; count < 40; count++) ids.push(await insertRequest());
     const [answers, ...claims] = await Promise.all([

@@ -25,7 +25,7 @@ const full = {
 };
 
 describe('GET /api/backups', () => {
-  it('returns an empty page of an empty database', async () => {
+  it('returns an empty page for an empty database', async () => {
     const { status, body } = await client.get('/api/backups');
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -34,13 +34,13 @@ describe('GET /api/backups', () => {
     });
   });
 
-  it('returns every field of a run, times to the microsecond', async () => {
+  it('returns every field of a run, with times to the microsecond', async () => {
     const id = await insertRun(database.db, full);
     const { body } = await client.get('/api/backups');
     expect(body).toMatchObject({ data: [{ id, ...full }] });
   });
 
-  it('says which runs somebody stopped, here and in the metrics', async () => {
+  it('marks runs that someone stopped, here and in the metrics', async () => {
     for (const [status, error_message] of [
       ['failed', 'interrupted by SIGINT'],
       ['failed', 'interrupted by SIGHUP'],
@@ -68,7 +68,7 @@ describe('GET /api/backups', () => {
     expect(body).toMatchObject({ data: [tied, second, last, first].map((id) => ({ id })) });
   });
 
-  it('returns only the runs that match all filters, and counts only those', async () => {
+  it('returns and counts only runs that match all filters', async () => {
     const [good, bad, failed, running] = [
       await insertRun(database.db, { status: 'completed', started_at: '2026-03-01T00:00:00Z' }),
       await insertRun(database.db, {
@@ -106,7 +106,7 @@ describe('GET /api/backups', () => {
     },
   );
 
-  it('cuts the list into pages and counts them', async () => {
+  it('returns pages, and counts them', async () => {
     for (let n = 0; n < 5; n++) await insertRun(database.db);
     const { body } = await client.get('/api/backups?page=3&limit=2');
     expect(body).toMatchObject({
@@ -115,7 +115,7 @@ describe('GET /api/backups', () => {
     });
   });
 
-  it('returns old rows: NULLs as empty or 0, success as completed', async () => {
+  it('returns NULL in old rows as empty or 0, and success as completed', async () => {
     const id = await insertRun(database.db, {
       status: 'success',
       total_repos: null,
@@ -171,7 +171,7 @@ describe('GET /api/backups/latest', () => {
     expect(body).toMatchObject({ run: { id: latest, fixes: [] } });
   });
 
-  it('adds the fixes linked to it by id, each with all its runs', async () => {
+  it('includes the fixes linked to the run, each with all its runs', async () => {
     const [older, latest] = [await insertRun(database.db), await insertRun(database.db)];
     const second = await insertFix(database.db, [latest], { title: 'one', commit_hash: null });
     const first = await insertFix(database.db, [latest, older], {
@@ -255,7 +255,7 @@ describe('GET /api/backups/:id', () => {
     });
   });
 
-  it('returns no results of a run without any', async () => {
+  it('returns an empty list for a run without results', async () => {
     const id = await insertRun(database.db);
     expect((await client.get(`/api/backups/${id}`)).body).toMatchObject({ results: [] });
   });

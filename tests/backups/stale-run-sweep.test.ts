@@ -30,7 +30,7 @@ const statusOf = async (id: number) =>
     ?.status;
 
 describe.each(['GET', 'POST'])('%s /api/cron/sweep-stale-runs', (method) => {
-  it('fails stale runs and names them', async () => {
+  it('marks stale runs as failed, and returns their ids', async () => {
     const { client, id } = await withStaleRun();
     const { status, body } = await client.send(method, PATH);
     expect(status).toBe(200);
@@ -50,7 +50,7 @@ describe.each(['GET', 'POST'])('%s /api/cron/sweep-stale-runs', (method) => {
   });
 });
 
-it('a body without the secret is rejected before it is read', async () => {
+it('a request without the secret is rejected before its body is read', async () => {
   const { client } = await withStaleRun();
   const response = await createBackupsApp(client.deps).request(PATH, {
     method: 'POST',
@@ -77,7 +77,7 @@ describe('the sweep', () => {
     expect(await statusOf(id)).toBe('running');
   });
 
-  it('touches an idle one in the first 10 minutes of an hour, and raises alerts there', async () => {
+  it('touches an idle database in the first 10 minutes of an hour, and raises alerts', async () => {
     const receiver = await startAlertReceiver();
     try {
       const environment = { ALERT_CHANNELS: receiver.address() };
@@ -96,7 +96,7 @@ describe('the sweep', () => {
     }
   });
 
-  it('sweeps although alerts cannot be raised, and logs it', async () => {
+  it('succeeds even if alerts cannot be raised, and logs the failure', async () => {
     const { client, id } = await withStaleRun();
     const { databaseUse } = client.deps;
     const broken = {
@@ -117,7 +117,7 @@ describe('the sweep', () => {
     );
   });
 
-  it('does not count as use itself, so that an idle database falls asleep', async () => {
+  it('does not count as use of the database, so that an idle one can sleep', async () => {
     const { client } = await withStaleRun();
     client.deps.clock.advance(9 * MINUTE_MS);
     expect((await client.get(PATH)).body).toMatchObject({ swept: 1 });
@@ -125,12 +125,12 @@ describe('the sweep', () => {
     expect((await client.get(PATH)).body).toMatchObject({ skipped: true });
   });
 
-  it('follows STALE_RUN_AFTER_MINUTES', async () => {
+  it('respects STALE_RUN_AFTER_MINUTES', async () => {
     const { client } = await withStaleRun({ environment: { STALE_RUN_AFTER_MINUTES: '45' } });
     expect((await client.get(PATH)).body).toEqual({ swept: 0, run_ids: [] });
   });
 
-  it('needs its secret even while API_REQUIRE_AUTH is false', async () => {
+  it('requires its secret even if API_REQUIRE_AUTH is false', async () => {
     const { client } = await withStaleRun({ environment: { API_REQUIRE_AUTH: 'false' } });
     expect((await client.get(PATH, {})).status).toBe(401);
     expect((await client.get(PATH, withSecret)).status).toBe(200);
@@ -144,11 +144,11 @@ describe('the sweep', () => {
   });
 });
 
-describe('sweeping in the local server', () => {
+describe('the sweeps of the local server', () => {
   let sweeping: ReturnType<typeof startStaleRunSweep> | null = null;
   afterEach(() => sweeping?.stop());
 
-  it('happens every 10 minutes until it is stopped', async () => {
+  it('run every 10 minutes until stopped', async () => {
     const { client, id } = await withStaleRun();
     sweeping = startStaleRunSweep({ ...client.deps, outageMemory: null });
     client.deps.clock.advance(10 * MINUTE_MS - 1);
@@ -160,7 +160,7 @@ describe('sweeping in the local server', () => {
     expect(client.deps.clock.sleepers()).toBe(0);
   });
 
-  it('continues after a failed sweep, and logs it', async () => {
+  it('continue after a failed sweep, which is logged', async () => {
     const { client } = await withStaleRun();
     const { databaseUse } = client.deps;
     const broken = { ...client.deps, outageMemory: null, databaseUse: { ...databaseUse } };

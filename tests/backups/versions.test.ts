@@ -62,7 +62,7 @@ describe('GET /api/repos/:owner/:name/versions', () => {
     });
   });
 
-  it('lists them newest first, in pages, or those before one', async () => {
+  it('lists versions newest first, in pages, or only those before a version', async () => {
     for (let n = 1; n <= 12; n++) await version(n);
     expect(await numbers('?limit=5')).toEqual([[12, 11, 10, 9, 8], 12]);
     expect(await numbers('?limit=5&page=3')).toEqual([[2, 1], 12]);
@@ -71,7 +71,7 @@ describe('GET /api/repos/:owner/:name/versions', () => {
     expect(await numbers('?page=9007199254740991')).toEqual([[], 12]);
   });
 
-  it('leaves out those that cannot be restored, unless asked for', async () => {
+  it('omits pruned versions unless requested', async () => {
     await version(1, { pruned_at: '2026-03-09T10:00:00Z' });
     await version(2);
     expect(await numbers()).toEqual([[2], 1]);
@@ -84,19 +84,19 @@ describe('GET /api/repos/:owner/:name/versions', () => {
     });
   });
 
-  it('matches in any letter case; of several spellings the exact one, else the newest', async () => {
+  it('matches in any letter case, preferring the exact spelling, then the newest', async () => {
     await version(1, { created_at: '2026-03-01T00:00:00Z' }, 'Acme/App');
     await version(2, { created_at: '2026-03-02T00:00:00Z' }, 'acme/app');
     expect(await numbers('', 'Acme/App')).toEqual([[1], 1]);
     expect(await numbers('', 'ACME/APP')).toEqual([[2], 1]);
   });
 
-  it('takes a name with more slashes, written %2F', async () => {
+  it('accepts a name with more slashes, written as %2F', async () => {
     await version(3, {}, 'group/sub/über');
     expect(await numbers('', 'group/sub%2F%C3%BCber')).toEqual([[3], 1]);
   });
 
-  it('is empty for a repository without versions, and 404 without a repository', async () => {
+  it('returns an empty list for a repository without versions, and 404 for an unknown one', async () => {
     await insertResult(database.db, await insertRun(database.db), 'acme/plain');
     expect(await numbers('', 'acme/PLAIN')).toEqual([[], 0]);
     expect(await ask('/api/repos/acme/none/versions')).toMatchObject({ status: 404 });
@@ -145,7 +145,7 @@ describe('GET /api/repos/:owner/:name/versions/:id/refs', () => {
     expect(await names(3)).toMatchObject({ names: ['HEAD', 'refs/heads/new'] });
   });
 
-  it('pages by name, in the order of bytes', async () => {
+  it('returns pages by name, in byte order', async () => {
     const all = ['HEAD', 'refs/heads/A', 'refs/heads/a', 'refs/heads/ä', 'refs/heads/🙂'];
     for (const name of all.toReversed()) await ref(name, 1);
     expect(await names(1, '?limit=2')).toEqual({ names: all.slice(0, 2), next: all[1] });
@@ -158,7 +158,7 @@ describe('GET /api/repos/:owner/:name/versions/:id/refs', () => {
     expect(await names(1, '?limit=5')).toEqual({ names: all, next: null });
   });
 
-  it('selects by a part of the name, literally and in any letter case, and by its begin', async () => {
+  it('filters by part of the name, taken literally and in any letter case, and by its start', async () => {
     const all = ['refs/heads/100%_Done', 'refs/heads/100xydone', 'refs/tags/done', 'refs/tagsX'];
     for (const name of all) await ref(name, 1);
     expect(await names(1, '?text=DONE')).toMatchObject({ names: all.slice(0, 3) });
@@ -169,7 +169,7 @@ describe('GET /api/repos/:owner/:name/versions/:id/refs', () => {
     expect(await names(1, '?prefix=refs/Heads/')).toEqual({ names: [], next: null });
   });
 
-  it('answers 404 without the version, the repository, or its refs', async () => {
+  it('answers 404 for an unknown version or repository, or pruned refs', async () => {
     await version(4, { pruned_at: '2026-03-09T10:00:00Z' });
     await ref('HEAD', 1);
     const statusOf = async (path: string) => (await ask(`/api/repos/${path}/refs`)).status;

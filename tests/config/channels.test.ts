@@ -14,7 +14,7 @@ describe('ALERT_CHANNELS', () => {
     expect(read('')).toEqual([]);
   });
 
-  it('has channels separated by spaces, lines and commas, with names of their own or by kind', () => {
+  it('accepts channels separated by spaces, lines and commas, with given names or names by kind', () => {
     const channels = read(
       `${SLACK}, mailto:ops@example.com\n\tntfy://topic-one ops=ntfy://topic-two,,Boss=mailto:boss@example.com ntfy://topic-3`,
     );
@@ -78,8 +78,8 @@ describe('ALERT_CHANNELS', () => {
       `webhook+https://example.com/in?to=ops#${HOOK}`,
       { url: 'https://example.com/in?to=ops', secret: HOOK },
     ],
-  ])('understands %s', (address, expected) => {
-    // A comma separates channels.
+  ])('accepts %s', (address, expected) => {
+    // A comma would separate channels.
     expect(read(address.replace(',', '%2C'))[0]).toMatchObject(expected);
   });
 
@@ -121,7 +121,7 @@ describe('ALERT_CHANNELS', () => {
     ['ntfy+http://2852039166/hunter2', '(ntfy) leads to a link-local address'],
     ['ntfy+http://100.100.100.200/hunter2', '(ntfy) leads to a link-local address'],
     [`ntfy://${'hunter2'.repeat(300)}`, 'is too long'],
-  ])('rejects %s by its place', (address, fault) => {
+  ])('rejects %s and reports its position', (address, fault) => {
     const attempt = () => read(`mailto:ops@example.com, mine=${address}`);
     expect(attempt).toThrow(/^ALERT_CHANNELS must be a list of channels, but entry 2 /);
     expect(attempt).not.toThrow(/hunter2/);
@@ -130,23 +130,31 @@ describe('ALERT_CHANNELS', () => {
 
   it.each([
     [
-      'two of one name',
+      'two channels with one name',
       `a=${SLACK} A=mailto:ops@example.com`,
       'entry 2 (mail) has the same name as',
     ],
-    ['a name that another has by its kind', `mail-1=${SLACK} mailto:ops@example.com`, 'entry 2'],
+    [
+      'a name that another channel has by its kind',
+      `mail-1=${SLACK} mailto:ops@example.com`,
+      'entry 2',
+    ],
     [
       'a channel twice',
       `${SLACK} mailto:ops@example.com ${SLACK}`,
       'entry 3 (slack) leads to the same',
     ],
-    ['too many', Array.from({ length: 21 }, (_, n) => `ntfy://topic-${n}`).join(), 'more than 20'],
+    [
+      'too many channels',
+      Array.from({ length: 21 }, (_, n) => `ntfy://topic-${n}`).join(),
+      'more than 20',
+    ],
   ])('rejects %s', (_fault, text, message) => {
     expect(() => read(text)).toThrow(message);
     expect(() => read(text)).not.toThrow(/hunter2/);
   });
 
-  it('is a secret, with its addresses and the parts that open them', () => {
+  it('is a secret, and so are its addresses and their secret parts', () => {
     const secrets = (text: string) => configuredSecrets({ ALERT_CHANNELS: text });
     expect(secrets(`ops=${SLACK}`)).toEqual(
       expect.arrayContaining([SLACK, 'hunter2hunter2hunter2hun']),
@@ -162,7 +170,7 @@ describe('ALERT_CHANNELS', () => {
     );
     expect(secrets('ntfy://hunter2hunter2hunter2')).toContain('hunter2hunter2hunter2');
     expect(secrets('nonsense=a more')).toEqual(['nonsense=a', 'more']);
-    // Everybody who gets a mail sees to whom it goes, and "topic" is a word.
+    // The recipients of a mail see its addresses, and "topic" is a common word.
     expect(secrets('mailto:ops@example.com')).toEqual([]);
     expect(secrets('ntfy://topic')).toEqual(['ntfy://topic']);
   });

@@ -7,8 +7,8 @@ import { ConfigError, type Environment, readConfig } from '../../lib/config/read
 
 const read = (environment: Environment) => readConfig(gitHostVariables, environment);
 
-describe('the git host of the configuration', () => {
-  it('is github.com with discovery by installations, unless it says otherwise', () => {
+describe('the configured git host', () => {
+  it('defaults to github.com with discovery by installations', () => {
     expect(read({})).toMatchObject({ GIT_HOST_URL: 'https://github.com', GIT_DISCOVERY: 'auto' });
   });
 
@@ -19,9 +19,12 @@ describe('the git host of the configuration', () => {
     [{ GIT_HOST_URL: 'https://team.ghe.com' }, 'https://api.team.ghe.com'],
     [{ GIT_HOST_URL: 'http://localhost:8080' }, 'http://localhost:8080/api/v3'],
     [{ GIT_API_URL: 'https://api.example.org/v3/' }, 'https://api.example.org/v3'],
-  ])('%j has its API at %s: never tokens of another host at github.com', (environment, api) => {
-    expect(gitApiUrl(read(environment))).toBe(api);
-  });
+  ])(
+    'with %j has its API at %s, so that tokens of other hosts never reach github.com',
+    (environment, api) => {
+      expect(gitApiUrl(read(environment))).toBe(api);
+    },
+  );
 
   it.each([
     ['/srv/archives'],
@@ -36,7 +39,7 @@ describe('the git host of the configuration', () => {
   });
 });
 
-describe('a bad value', () => {
+describe('an invalid value', () => {
   it.each([
     ['GIT_HOST_URL', 'hunter-22'],
     ['GIT_HOST_URL', 'http://git.example.org'],
@@ -58,14 +61,14 @@ describe('a bad value', () => {
     ['BACKUP_REPO_LAYOUT', 'hunter-22'],
     ['BACKUP_REPO_MAX_SIZE', '22-hunter'],
     ['BACKUP_REPO_MAX_SIZE', '0'],
-  ])('of %s (%#) is reported by name, without its value', (name, value) => {
+  ])('of %s (%#) is reported without the value', (name, value) => {
     const wrong = () => read({ [name]: value });
     expect(wrong).toThrow(ConfigError);
     expect(wrong).toThrow(new RegExp(`^${name} must (?!.*hunter)[^;]*$`));
   });
 });
 
-it('an invalid value also ends `npm start`', () => {
+it('`npm start` rejects an invalid git host variable', () => {
   expect(() => readConfig(localVariables, { GIT_DISCOVERY: 'hunter-22' })).toThrow(
     /^GIT_DISCOVERY must be auto or accounts$/,
   );
@@ -79,7 +82,7 @@ describe('the configuration folder', () => {
     [{ XDG_CONFIG_HOME: 'x', HOME: '/home/ada' }, '/home/ada/.config/backup-observatory'],
     [{ HOME: '/home/ada' }, '/home/ada/.config/backup-observatory'],
     [{}, join(homedir(), '.config/backup-observatory')],
-  ])('of %j is %s', (environment, folder) => {
+  ])('for %j is %s', (environment, folder) => {
     expect(configFolder(read(environment), environment)).toBe(folder);
   });
 });

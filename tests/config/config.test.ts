@@ -63,13 +63,13 @@ describe('the configuration of an empty environment', () => {
     });
   });
 
-  it('is the same if all values are empty', () => {
+  it('is the same as one with only empty values', () => {
     const empty = Object.fromEntries(Object.keys(backupsVariables.shape).map((name) => [name, '']));
     expect(read(empty)).toEqual(read({}));
   });
 });
 
-describe('a bad value', () => {
+describe('an invalid value', () => {
   it.each([
     ['DATABASE_URL', 'mysql://me:hunter2@host/db'],
     ['DATABASE_URL', 'hunter2'],
@@ -110,42 +110,42 @@ describe('a bad value', () => {
     ['BACKUP_EVERY', '1h30m'],
     ['BACKUP_EVERY', '366d'],
     ['BACKUP_EVERY', 'hunter2'],
-  ])('of %s is named without the value: %s', (name, value) => {
+  ])('of %s is reported without the value: %s', (name, value) => {
     const fault = faultOf({ [name]: value });
     expect(fault).toMatch(new RegExp(`^${name} must `));
     expect(fault).not.toContain('hunter2');
     expect(fault).not.toContain('\n');
   });
 
-  it('is reported together with the others', () => {
+  it('is reported together with other invalid values', () => {
     const fault = faultOf({ LOG_LEVEL: 'loud', API_REQUIRE_AUTH: 'maybe' });
     expect(fault).toContain('LOG_LEVEL must');
     expect(fault).toContain('API_REQUIRE_AUTH must');
   });
 
-  it('of a variable that is not used is ignored', () => {
+  it('is ignored if the variable is not used', () => {
     expect(readConfig(listenVariables, { LOG_LEVEL: 'loud' }).HOST).toBe('127.0.0.1');
   });
 });
 
-describe('the declared schedule', () => {
+describe('BACKUP_EVERY', () => {
   it.each([
     ['30m', 1_800_000],
     ['24h', 86_400_000],
     ['1d', 86_400_000],
     ['2w', 1_209_600_000],
     ['365d', 31_536_000_000],
-  ])('of %s is %d ms', (text, everyMs) => {
+  ])('reads %s as %d ms', (text, everyMs) => {
     expect(read({ BACKUP_EVERY: text }).BACKUP_EVERY).toBe(everyMs);
   });
 });
 
-describe('the concurrency of backups', () => {
+describe('BACKUP_CONCURRENCY', () => {
   it.each([
     [{}, 4],
     [{ BACKUP_CONCURRENCY: '1' }, 1],
     [{ BACKUP_CONCURRENCY: '64' }, 64],
-  ])('%j is %d', (environment, concurrency) => {
+  ])('for %j is %d', (environment, concurrency) => {
     expect(readConfig(workerVariables, environment).BACKUP_CONCURRENCY).toBe(concurrency);
   });
 
@@ -164,7 +164,7 @@ describe('a secret', () => {
     ['MCP_AUTH_TOKEN', 32],
     ['JWT_SECRET', 32],
     ['AUTH_PASSWORD', 12],
-  ])('of %s has at least %d characters', (name, least) => {
+  ])('in %s must have at least %d characters', (name, least) => {
     const long = `hunter2-${'x'.repeat(least - 8)}`;
     expect(() => read({ [name]: long })).not.toThrow();
     expect(() => read({ [name]: long.slice(1) })).toThrow(
@@ -172,7 +172,7 @@ describe('a secret', () => {
     );
   });
 
-  it('of another service may have any length', () => {
+  it('for another service may have any length', () => {
     const short = { GATEWAY_API_KEYS: 'k', RESEND_API_KEY: 'k', UPSTASH_REDIS_REST_TOKEN: 'k' };
     expect(() => read({ ...short, GIT_TOKEN_PERSONAL: 'k' })).not.toThrow();
   });
@@ -191,13 +191,13 @@ describe('an address that secrets are sent to', () => {
   ];
   const read = (environment: Environment) => readConfig(localVariables, environment);
 
-  it.each(names)('%s is https, or http to loopback', (name) => {
+  it.each(names)('in %s may be https, or http to loopback', (name) => {
     const hosts = ['localhost:1', '127.0.0.1', '127.9.9.9:8080', '[::1]:8080'];
     const urls = ['https://host.example/x', ...hosts.map((host) => `http://${host}`)];
     for (const url of urls) expect(() => read({ [name]: url })).not.toThrow();
   });
 
-  it.each(names)('%s is rejected as plain http to anywhere else', (name) => {
+  it.each(names)('in %s must not be plain http to other hosts', (name) => {
     const hosts = ['host.example', '10.0.0.1', 'localhost.host.example', '0.0.0.0', '[::2]'];
     for (const host of hosts) {
       expect(() => read({ [name]: `http://${host}:8080/hunter2` })).toThrow(
@@ -208,7 +208,7 @@ describe('an address that secrets are sent to', () => {
 });
 
 describe('a list', () => {
-  it('is read without white space and empty entries', () => {
+  it('is read without white space or empty entries', () => {
     expect(read({ TRUSTED_PROXIES: ' 10.0.0.1 ,,::1/128, ' }).TRUSTED_PROXIES).toEqual([
       '10.0.0.1',
       '::1/128',
@@ -229,7 +229,7 @@ describe("the platform's names of Redis", () => {
     });
   });
 
-  it('have a lower precedence than ours', () => {
+  it('have lower precedence than ours', () => {
     const own = { UPSTASH_REDIS_REST_URL: 'https://own.example' };
     expect(read({ ...platform, ...own }).UPSTASH_REDIS_REST_URL).toBe('https://own.example');
   });
@@ -238,7 +238,7 @@ describe("the platform's names of Redis", () => {
 describe('the port to listen on', () => {
   const portOf = (environment: Environment) => listenPort(readConfig(listenVariables, environment));
 
-  it('is PORT, else SERVER_PORT, else 8080', () => {
+  it('is PORT, SERVER_PORT or 8080, in this order', () => {
     expect(portOf({ PORT: '3000', SERVER_PORT: '4000' })).toBe(3000);
     expect(portOf({ SERVER_PORT: '4000' })).toBe(4000);
     expect(portOf({ PORT: '', SERVER_PORT: '4000' })).toBe(4000);
@@ -251,7 +251,7 @@ describe('the port to listen on', () => {
 });
 
 describe('the folder of the archives', () => {
-  it('is in DATA_DIR unless it is set', () => {
+  it('is in DATA_DIR by default', () => {
     expect(archivePath({ DATA_DIR: '/data' })).toBe('/data/archives');
     const { BACKUP_ARCHIVE_PATH } = readConfig(archiveVariables, { BACKUP_ARCHIVE_PATH: 'kept' });
     expect(archivePath({ BACKUP_ARCHIVE_PATH, DATA_DIR: '/data' })).toBe(resolve('kept'));

@@ -11,7 +11,7 @@ describe('the variables of the gateway', () => {
     ['GATEWAY_API_KEYS', 'sk-hunter2\r\nX-Header: 1'],
     ['CREDENTIALS_ENCRYPTION_KEY', 'hunter2-is-too-short'],
     ['CREDENTIALS_ENCRYPTION_KEY', `${'a'.repeat(64)},hunter2`],
-  ])('reject %s=%j by name, without the value', (name, value) => {
+  ])('reject %s=%j without repeating the value', (name, value) => {
     const read = () => readConfig(gatewayVariables, { [name]: value });
     expect(read).toThrow(new RegExp(`^${name} must `));
     expect(read).not.toThrow(/hunter2/);

@@ -13,13 +13,13 @@ describe('the variables of mail', () => {
     ['SMTP_TO', 'ops@example.com, hunter2'],
     ['SMTP_TO', Array.from({ length: 51 }, (_, n) => `hunter2-${n}@example.com`).join()],
     ['REPORTS_ACCEPT_INTERNAL', 'hunter2'],
-  ])('reject %s=%j by name, without the value', (name, value) => {
+  ])('reject %s=%j without repeating the value', (name, value) => {
     const read = () => readConfig(mailVariables, { [name]: value });
     expect(read).toThrow(new RegExp(`^${name} must `));
     expect(read).not.toThrow(/hunter2/);
   });
 
-  it('allow nobody and mail nothing by default', () => {
+  it('allow no recipients and send no mail by default', () => {
     expect(readConfig(mailVariables, {})).toEqual({
       RESEND_BASE_URL: 'https://api.resend.com',
       SMTP_TO: [],

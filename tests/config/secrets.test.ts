@@ -20,11 +20,11 @@ describe('the configured secrets', () => {
     'AWS_SECRET_ACCESS_KEY',
     'AWS_SESSION_TOKEN',
     'AWS_CONTAINER_AUTHORIZATION_TOKEN',
-  ])('have the value of %s', (name) => {
+  ])('include the value of %s', (name) => {
     expect(configuredSecrets({ [name]: 'the value' })).toEqual(['the value']);
   });
 
-  it('have each of several keys', () => {
+  it('include each of several keys', () => {
     expect(configuredSecrets({ GATEWAY_API_KEYS: 'first-key, second-key' })).toEqual([
       'first-key, second-key',
       'first-key',
@@ -38,7 +38,7 @@ describe('the configured secrets', () => {
     ['postgres://host/db?user=me&password=pass%2Fword', ['pass/word']],
     ['postgres://me@host/db', []],
     ['no address', []],
-  ])('have the password of DATABASE_URL %s', (address, passwords) => {
+  ])('include the password of DATABASE_URL %s', (address, passwords) => {
     expect(configuredSecrets({ DATABASE_URL: address })).toEqual(passwords);
   });
 
@@ -46,7 +46,7 @@ describe('the configured secrets', () => {
     expect(configuredSecrets({ INTERNAL_SECRET: '', LOG_LEVEL: 'info' })).toEqual([]);
   });
 
-  it('include every variable whose name sounds like one', () => {
+  it('include every variable whose name suggests a secret', () => {
     const named = Object.keys(localVariables.shape).filter((name) =>
       /SECRET|TOKEN|PASSWORD|KEY/.test(name),
     );

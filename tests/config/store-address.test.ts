@@ -7,7 +7,7 @@ describe('the address of a git repository', () => {
     ['git+ssh://git@example.org:22/ada/backups', 'ssh://git@example.org:22/ada/backups', false],
     ['git+http://127.0.0.1:8080/ada/backups.git', 'http://127.0.0.1:8080/ada/backups.git', false],
     ['git+file:///mnt/nas/backups.git/', '/mnt/nas/backups.git', true],
-  ])('%s is that of %s', (text, location, isLocal) => {
+  ])('%s leads to %s', (text, location, isLocal) => {
     expect(parseStoreAddress(text)).toMatchObject({ kind: 'git', location, isLocal });
   });
 
@@ -23,11 +23,11 @@ describe('the address of a git repository', () => {
     'git+ftp://example.org/hunter-22',
     'git+ext::hunter-22',
     'git+https://example.org/',
-  ])('%s is refused, and not repeated', (text) => {
+  ])('%s is rejected without being repeated', (text) => {
     expect(() => parseStoreAddress(text)).toThrow(/^must be like (?!.*hunter)/);
   });
 
-  it('is another store than the folder', () => {
+  it('identifies another store than the same folder without git', () => {
     const [folder, repository] = ['file:///mnt/nas', 'git+file:///mnt/nas'].map(parseStoreAddress);
     if (folder === undefined || repository === undefined) throw new Error('there are two');
     expect(storeId(folder)).not.toBe(storeId(repository));
@@ -35,7 +35,7 @@ describe('the address of a git repository', () => {
 });
 
 it.each(['/mnt/hunter-22', '~/hunter-22', './hunter-22', '../hunter-22'])(
-  '%s is refused, with how a folder is written',
+  'the plain path %s is rejected, with the right form for a folder',
   (text) => {
     expect(() => parseStoreAddress(text)).toThrow(
       /^must be like (?!.*hunter).*contains a plain path; write a folder as `file:\/\/\/folder`$/,

@@ -7,7 +7,7 @@ import { startUpstashRest, type UpstashRest } from '../support/upstash-rest.ts';
 
 const statement = { text: 'select 1' };
 
-/** A database that answers nothing and keeps what it was asked. */
+/** A database that returns nothing and records its queries. */
 function createSilentDatabase() {
   const asked: unknown[][] = [];
   const db: Database = {
@@ -22,7 +22,7 @@ function createSilentDatabase() {
   return { db, asked };
 }
 
-describe('the use of the database, in the process', () => {
+describe('the last use of the database, in the process', () => {
   it('is unknown before the first query', async () => {
     const deps = createTestDeps({ db: createSilentDatabase().db });
     expect(await deps.databaseUse.lastUse()).toBeNull();
@@ -36,7 +36,7 @@ describe('the use of the database, in the process', () => {
     expect(await deps.databaseUse.lastUse()).toBe(at);
   });
 
-  it('is noted at most once a minute', async () => {
+  it('is recorded at most once a minute', async () => {
     const deps = createTestDeps({ db: createSilentDatabase().db });
     const at = deps.clock.now();
     await deps.db.query(statement);
@@ -48,13 +48,13 @@ describe('the use of the database, in the process', () => {
     expect(await deps.databaseUse.lastUse()).toBe(at + 60_000);
   });
 
-  it('is not noted by a query beside it', async () => {
+  it('does not count queries of background jobs', async () => {
     const deps = createTestDeps({ db: createSilentDatabase().db });
     await deps.databaseUse.unnoted.query(statement);
     expect(await deps.databaseUse.lastUse()).toBeNull();
   });
 
-  it('leaves the query as it was', async () => {
+  it('is recorded without changing the query', async () => {
     const { db, asked } = createSilentDatabase();
     const deps = createTestDeps({ db });
     await deps.db.query(statement, [1, null], { timeoutMs: 7 });
@@ -63,7 +63,7 @@ describe('the use of the database, in the process', () => {
   });
 });
 
-describe.skipIf(!hasRedisServer)('the use of the database, in Redis', () => {
+describe.skipIf(!hasRedisServer)('the last use of the database, in Redis', () => {
   let rest: UpstashRest;
 
   beforeAll(async () => {
@@ -86,7 +86,7 @@ describe.skipIf(!hasRedisServer)('the use of the database, in Redis', () => {
     expect(await other.databaseUse.lastUse()).toBe(one.clock.now());
   });
 
-  it('is noted once a minute, however many queries run', async () => {
+  it('is recorded once a minute, however many queries run', async () => {
     const deps = createInstance();
     await Promise.all(Array.from({ length: 20 }, () => deps.db.query(statement)));
     await deps.settled();
@@ -104,7 +104,7 @@ describe.skipIf(!hasRedisServer)('the use of the database, in Redis', () => {
     },
   );
 
-  it('is what this process knows while Redis fails, and that is logged', async () => {
+  it('is that of this process while Redis fails, and the failure is logged', async () => {
     const deps = createInstance();
     rest.mode = 'fail';
     expect(await deps.databaseUse.lastUse()).toBeNull();

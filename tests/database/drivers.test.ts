@@ -10,16 +10,16 @@ describe.each([
 ])('the database over $driver', ({ driver, create }) => {
   const database = useDatabase(create);
 
-  it('says which driver it is', () => {
+  it('names its driver', () => {
     expect(database.db.driver).toBe(driver);
   });
 
-  it('answers rows as objects', async () => {
+  it('returns rows as objects', async () => {
     const rows = await database.db.query({ text: "SELECT 1 AS a, 'x' AS b, NULL AS c" });
     expect(rows).toEqual([{ a: 1, b: 'x', c: null }]);
   });
 
-  it('sends texts, numbers, booleans, null and arrays of them', async () => {
+  it('accepts texts, numbers, booleans, null and arrays of them', async () => {
     const rows = await database.db.query(
       {
         text: `SELECT $1::text AS text, $2::bigint::text AS number, $3::boolean::text AS boolean,
@@ -45,7 +45,7 @@ describe.each([
     expect(await database.db.query(statement, [3])).toEqual([{ doubled: 6 }]);
   });
 
-  it('keeps the change of a statement and nothing of one that fails', async () => {
+  it('keeps the change of a statement, and nothing of a failed one', async () => {
     const insert =
       "INSERT INTO users (username, password_hash) VALUES ($1, 'h') RETURNING 1 AS one";
     await database.db.query({ text: insert }, ['kept']);
@@ -77,7 +77,7 @@ describe.each([
     { fault: 'a NUL byte in a text', text: 'SELECT $1::text', values: ['a\0b'], code: '22021' },
     { fault: 'too few values', text: 'SELECT $1::int, $2::int', values: [1], code: '08P01' },
     { fault: 'several statements', text: 'SELECT 1; SELECT $1::int', values: [1], code: '42601' },
-  ])('throws $fault as the database words it, and goes on', async ({ text, values, code }) => {
+  ])('throws the database error for $fault, and keeps working', async ({ text, values, code }) => {
     await expect(database.db.query({ text }, values)).rejects.toMatchObject({ code });
     expect(await database.db.query({ text: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
   });

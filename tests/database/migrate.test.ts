@@ -32,7 +32,7 @@ describe.each([
   { driver: 'pg', create: createPostgres },
   { driver: 'neon', create: createNeon },
 ])('migrations over $driver', ({ create }) => {
-  it('are applied once, and then there is nothing to do', async () => {
+  it('are applied once', async () => {
     const { db } = await createEmpty(create);
     expect(await migrate(db, 'drizzle')).toBe(countOfAll);
     expect(await migrate(db, 'drizzle')).toBe(0);
@@ -42,7 +42,7 @@ describe.each([
     expect(applied).toEqual(journal.entries.map(({ when }) => ({ created_at: String(when) })));
   });
 
-  it('bring functions and triggers whole again when they are not those of this version', async () => {
+  it('replace all functions and triggers if they are not those of this version', async () => {
     const { db } = await createEmpty(create);
     await migrate(db, 'drizzle');
     const read = () =>
@@ -65,7 +65,7 @@ describe.each([
     expect(await read()).toEqual(before);
   });
 
-  it('change nothing when their SQL runs again', async () => {
+  it('change nothing if their SQL runs again', async () => {
     const { db } = await createEmpty(create);
     await migrate(db, 'drizzle');
     await db.query({ text: 'INSERT INTO backup_runs DEFAULT VALUES' });
@@ -90,7 +90,7 @@ describe.each([
 });
 
 describe('migrations', () => {
-  it('are applied once when several processes start together', async () => {
+  it('are applied once if several processes start together', async () => {
     const { db, url } = await createEmpty(createPostgres);
     const others = await Promise.all(
       [1, 2, 3].map(() => openDatabase({ url, fetch, log: silentLog })),
@@ -103,7 +103,7 @@ describe('migrations', () => {
     expect(row).toEqual({ count: countOfAll });
   });
 
-  it('leave nothing of one that fails, and are applied when the fault is gone', async () => {
+  it('leave no trace of a failed one, and are applied once the fault is fixed', async () => {
     const { db } = await createEmpty(createPostgres);
     await db.query({ text: 'CREATE VIEW execution_log_counts AS SELECT 1 AS id' });
     await expect(migrate(db, 'drizzle')).rejects.toMatchObject({
@@ -117,7 +117,7 @@ describe('migrations', () => {
     expect(await db.query(tables)).toEqual([{ made: 'backup_runs' }]);
   });
 
-  it('need no rights beyond reading their journal when there is nothing to do', async () => {
+  it('need only the right to read their journal if there is nothing to do', async () => {
     const { db, url } = await createEmpty(createPostgres);
     await migrate(db, 'drizzle');
     const role = `reader_${new URL(url).pathname.slice(1)}`;

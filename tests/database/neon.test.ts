@@ -22,13 +22,13 @@ function open(send: typeof fetch, login = 'postgres:postgres'): Promise<Database
 }
 
 describe('the Neon driver', () => {
-  it('is used for hosts of Neon alone', async () => {
+  it('is used only for Neon hosts', async () => {
     expect((await open(endpoint.fetch)).driver).toBe('neon');
     expect(isNeonHost('neon.tech.example.com')).toBe(false);
     expect(isNeonHost('notneon.tech')).toBe(false);
   });
 
-  it('sends each request through the fetch of its own handle', async () => {
+  it('sends each request through its own fetch', async () => {
     const calls: string[] = [];
     const counted = (name: string): typeof fetch => {
       return (input, init) => {
@@ -42,7 +42,7 @@ describe('the Neon driver', () => {
     expect(calls).toEqual(['first', 'second']);
   });
 
-  it('counts requests under way', async () => {
+  it('counts requests in flight', async () => {
     const database = await open(endpoint.fetch);
     const running = database.query(one);
     expect(database.poolStats()).toEqual({ total: 1, idle: 0, waiting: 0 });
@@ -50,12 +50,12 @@ describe('the Neon driver', () => {
     expect(database.poolStats()).toEqual({ total: 0, idle: 0, waiting: 0 });
   });
 
-  it('is SERVICE_UNAVAILABLE when the endpoint is out of reach', async () => {
+  it('throws SERVICE_UNAVAILABLE if the endpoint is unreachable', async () => {
     const database = await open(() => Promise.reject(new TypeError('fetch failed')));
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
 
-  it('is SERVICE_UNAVAILABLE when the answer is a web page', async () => {
+  it('throws SERVICE_UNAVAILABLE if the response is a web page', async () => {
     const page = new Response('<title>Sign in</title>', {
       headers: { 'Content-Type': 'text/html' },
     });
@@ -63,7 +63,7 @@ describe('the Neon driver', () => {
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
 
-  it('is SERVICE_UNAVAILABLE when the answer is cut off', async () => {
+  it('throws SERVICE_UNAVAILABLE if the response is cut off', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'Content-Length': '1000' }).write('{"fields": [', () => {
         response.destroy();
@@ -77,7 +77,7 @@ describe('the Neon driver', () => {
     server.close();
   });
 
-  it('is SERVICE_UNAVAILABLE with a wrong password', async () => {
+  it('throws SERVICE_UNAVAILABLE for a wrong password', async () => {
     const database = await open(endpoint.fetch, 'postgres:wrong');
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
@@ -87,7 +87,7 @@ describe('the Neon driver', () => {
     { status: 402, body: '{"message":"Your project has exceeded the compute time quota."}' },
     { status: 400, body: '{"message":"The endpoint has been disabled.","code":null}' },
     { status: 400, body: '{"message":"Couldn\'t connect to compute node","code":"XX000"}' },
-  ])('is SERVICE_UNAVAILABLE when the proxy answers $status $body', async (failure) => {
+  ])('throws SERVICE_UNAVAILABLE if the proxy answers $status $body', async (failure) => {
     const database = await open(endpoint.fetch);
     endpoint.failWith(failure);
     try {

@@ -31,32 +31,32 @@ function withLogin(user: string, password: string): string {
   return Object.assign(new URL(server.url), { username: user, password }).href;
 }
 
-describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
-  it('with a wrong password', async () => {
+describe('the pg driver throws SERVICE_UNAVAILABLE', () => {
+  it('for a wrong password', async () => {
     const database = open(withLogin('postgres', 'wrong'));
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
 
-  it('without the database that the URL names', async () => {
+  it('if the database in the URL does not exist', async () => {
     const database = open(databaseUrl(server.url, 'nothing'));
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
 
-  it('when nothing listens there', async () => {
+  it('if nothing listens at the address', async () => {
     const database = open('postgres://postgres@127.0.0.1:1/postgres');
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
 
-  it('when the host has no address', async () => {
+  it('if the host name has no address', async () => {
     const database = open('postgres://postgres@nowhere.invalid/postgres');
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
 
   it.each([
-    ['another protocol is spoken there', [0x83, 0, 0, 0, 8, 1, 2, 3, 4]],
-    ['it asks for an authentication that is none', [0x52, 0, 0, 0, 8, 0, 0, 0, 99]],
-    ['it says that a row has more columns than it has bytes', [0x44, 0, 0, 0, 6, 0, 5]],
-  ])('when %s, and leaves no connection to it open', async (_what, bytes) => {
+    ['the server speaks another protocol', [0x83, 0, 0, 0, 8, 1, 2, 3, 4]],
+    ['the server requests an unknown authentication', [0x52, 0, 0, 0, 8, 0, 0, 0, 99]],
+    ['the server sends a row with more columns than bytes', [0x44, 0, 0, 0, 6, 0, 5]],
+  ])('if %s, leaving no connection open', async (_what, bytes) => {
     const clients: Socket[] = [];
     const other = createServer((socket) => {
       clients.push(socket);
@@ -71,7 +71,7 @@ describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
     other.close();
   });
 
-  it('when it accepts connections and never answers, within the time of the statement', async () => {
+  it('within the time limit of the statement if the server accepts connections but never answers', async () => {
     const mute = createServer();
     await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
     const address = mute.address();
@@ -83,7 +83,7 @@ describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
     mute.close();
   });
 
-  it('when its own statement_timeout ends the statement', async () => {
+  it("if the server's own statement_timeout ends the statement", async () => {
     const url = new URL(server.url);
     url.searchParams.set('options', '-c statement_timeout=50');
     const database = open(url.href);
@@ -91,7 +91,7 @@ describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
     await expect(slow).rejects.toMatchObject(unavailable);
   });
 
-  it('keeps the text of the driver in the cause', async () => {
+  it("with the driver's message in the cause", async () => {
     const database = open(withLogin('postgres', 'wrong'));
     await expect(database.query(one)).rejects.toMatchObject({
       message: 'the database is unavailable',
@@ -101,14 +101,14 @@ describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
 });
 
 describe('the pool', () => {
-  it('never hands out a connection that is still busy with a statement given up', async () => {
+  it('never hands out a connection that is still busy with an abandoned statement', async () => {
     const database = open(server.url, 1);
     const slow = database.query({ text: 'SELECT pg_sleep(10)' }, [], { timeoutMs: 50 });
     await expect(slow).rejects.toMatchObject(unavailable);
     expect(await database.query(one, [], { timeoutMs: 2_000 })).toEqual([{ one: 1 }]);
   });
 
-  it('stops on the server what was given up', async () => {
+  it('cancels abandoned statements on the server', async () => {
     const database = open();
     const sleeping = "SELECT pg_sleep(600), 'given up'";
     await expect(database.query({ text: sleeping }, [], { timeoutMs: 50 })).rejects.toMatchObject(
@@ -121,7 +121,7 @@ describe('the pool', () => {
     });
   });
 
-  it('keeps its connection after a statement that the server refused', async () => {
+  it('keeps a connection after the server rejected a statement', async () => {
     const database = open(server.url, 1);
     const pid = { text: 'SELECT pg_backend_pid() AS pid' };
     const before = await database.query(pid);
@@ -129,7 +129,7 @@ describe('the pool', () => {
     expect(await database.query(pid)).toEqual(before);
   });
 
-  it('gives up in time when no connection comes free', async () => {
+  it('gives up in time if no connection becomes free', async () => {
     const database = open(server.url, 1);
     const holding = database.query({ text: 'SELECT pg_sleep(0.5)' });
     await expect(database.query(one, [], { timeoutMs: 50 })).rejects.toMatchObject(unavailable);
@@ -137,7 +137,7 @@ describe('the pool', () => {
     expect(database.poolStats()).toEqual({ total: 1, idle: 1, waiting: 0 });
   });
 
-  it('counts its connections and those who wait', async () => {
+  it('counts its connections and waiting queries', async () => {
     const database = open(server.url, 1);
     const queries = [1, 2, 3].map(() => database.query({ text: 'SELECT pg_sleep(0.05)' }));
     expect(database.poolStats()).toEqual({ total: 1, idle: 0, waiting: 2 });
@@ -145,7 +145,7 @@ describe('the pool', () => {
     expect(database.poolStats()).toEqual({ total: 1, idle: 1, waiting: 0 });
   });
 
-  it('opens a new connection when an idle one was ended by the server', async () => {
+  it('opens a new connection after the server closed an idle one', async () => {
     const database = open(server.url, 1);
     const [row] = await database.query<{ pid: number }>({ text: 'SELECT pg_backend_pid() AS pid' });
     const other = await connect(server.url);
@@ -155,7 +155,7 @@ describe('the pool', () => {
     expect(await database.query(one)).toEqual([{ one: 1 }]);
   });
 
-  it('fails what runs when the server stops, and works again after its restart', async () => {
+  it('fails running statements when the server stops, and works again after its restart', async () => {
     const database = open();
     const running = database.query({ text: 'SELECT pg_sleep(10)' });
     const failed = expect(running).rejects.toMatchObject(unavailable);
@@ -167,7 +167,7 @@ describe('the pool', () => {
     expect(await database.query(one)).toEqual([{ one: 1 }]);
   });
 
-  it('finishes what runs before it closes, closes once, and answers nothing after', async () => {
+  it('finishes running statements before closing, closes once, and answers nothing afterwards', async () => {
     const database = open();
     const running = database.query({ text: "SELECT 'done' AS state FROM pg_sleep(0.1)" });
     const closing = Promise.all([database.close(), database.close()]);
@@ -178,7 +178,7 @@ describe('the pool', () => {
 });
 
 describe('prepared statements', () => {
-  it('are prepared once for a name', async () => {
+  it('are prepared once per name', async () => {
     const database = open(server.url, 1);
     const named = { name: 'answer', text: 'SELECT 42 AS answer' };
     await database.query(named);
@@ -187,7 +187,7 @@ describe('prepared statements', () => {
     expect(await database.query(prepared)).toEqual([{ name: 'answer' }]);
   });
 
-  it('work on after a table changed under them', async () => {
+  it('keep working after a table has changed', async () => {
     const database = open(server.url, 1);
     await database.query({ text: 'CREATE TABLE changing AS SELECT 1 AS a' });
     const named = { name: 'changing', text: 'SELECT * FROM changing' };
@@ -197,7 +197,7 @@ describe('prepared statements', () => {
     expect(await database.query(named)).toEqual([{ a: 1, b: 2 }]);
   });
 
-  it('are done without where the connection loses them, as behind some poolers', async () => {
+  it('are not used if the connection loses them, as behind some poolers', async () => {
     const database = open(server.url, 1);
     const named = { name: 'lost', text: 'SELECT $1::int AS value' };
     await database.query(named, [1]);

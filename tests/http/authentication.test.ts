@@ -21,9 +21,12 @@ describe('a request with the internal secret', () => {
     ['X-Internal-Secret', { 'X-Internal-Secret': TEST_SECRET }],
     ['Authorization', { Authorization: `Bearer ${TEST_SECRET}` }],
     ['Authorization in another case', { authorization: `bEARER  ${TEST_SECRET}` }],
-    ['a valid and a wrong one', { 'X-Internal-Secret': TEST_SECRET, Authorization: 'Bearer no' }],
     [
-      'a wrong and a valid one',
+      'a valid and a wrong secret',
+      { 'X-Internal-Secret': TEST_SECRET, Authorization: 'Bearer no' },
+    ],
+    [
+      'a wrong and a valid secret',
       { 'X-Internal-Secret': 'no', Authorization: `Bearer ${TEST_SECRET}` },
     ],
   ])('passes: %s', async (_name, headers) => {
@@ -38,11 +41,11 @@ describe('a request without a valid secret', () => {
     ['none', {}],
     ['empty', { 'X-Internal-Secret': '' }],
     ['wrong', { 'X-Internal-Secret': `${TEST_SECRET}x` }],
-    ['a prefix', { 'X-Internal-Secret': TEST_SECRET.slice(0, -1) }],
-    ['in another case', { 'X-Internal-Secret': TEST_SECRET.toUpperCase() }],
+    ['a prefix of the secret', { 'X-Internal-Secret': TEST_SECRET.slice(0, -1) }],
+    ['the secret in another case', { 'X-Internal-Secret': TEST_SECRET.toUpperCase() }],
     ['another scheme', { Authorization: `Basic ${TEST_SECRET}` }],
-    ['no scheme', { Authorization: TEST_SECRET }],
-    ['a scheme alone', { Authorization: 'Bearer ' }],
+    ['the secret without a scheme', { Authorization: TEST_SECRET }],
+    ['only a scheme', { Authorization: 'Bearer ' }],
   ])('is rejected: %s', async (_name, headers) => {
     expect(await status(headers)).toBe(401);
   });

@@ -14,7 +14,7 @@ const resolve = (peer: string, forwarded?: string, bearsSecret = false) =>
   resolveClientAddress({ peer, forwarded }, trusted, bearsSecret);
 
 describe('the client of a request', () => {
-  it('is the peer, whatever the header says, when the peer is not a trusted proxy', () => {
+  it('is the peer, whatever the header, if the peer is not a trusted proxy', () => {
     expect(resolve('203.0.113.5', '198.51.100.1')).toEqual({
       client: '203.0.113.5',
       forwarded: null,
@@ -33,7 +33,7 @@ describe('the client of a request', () => {
     expect(resolve('10.0.0.1', '10.0.0.3, 10.0.0.2').client).toBe('10.0.0.1');
   });
 
-  it('skips malformed entries', () => {
+  it('is found despite malformed entries', () => {
     const header = '198.51.100.1, unknown, 999.1.1.1, 010.1.1.1, ,;, 1.2.3.4:99999999, [1.2.3.4]';
     expect(resolve('10.0.0.1', header).client).toBe('198.51.100.1');
   });
@@ -49,16 +49,16 @@ describe('the client of a request', () => {
     ['2001:DB8::7', '2001:db8::7'],
     ['::ffff:198.51.100.1', '198.51.100.1'],
     ['fe80::7%eth0', 'fe80::7'],
-  ])('reads the entry %s as %s', (entry, address) => {
+  ])('for the entry %s is %s', (entry, address) => {
     expect(resolve('10.0.0.1', entry).client).toBe(address);
   });
 
-  it('is found behind an IPv4-mapped peer and behind an IPv6 proxy', () => {
+  it('is found behind IPv4-mapped and IPv6 proxies', () => {
     expect(resolve('::ffff:10.0.0.1', '198.51.100.1').client).toBe('198.51.100.1');
     expect(resolve('2001:db8:aaaa::1', '198.51.100.1').client).toBe('198.51.100.1');
   });
 
-  it('normalizes the peer', () => {
+  it('is normalized', () => {
     expect(resolve('::ffff:203.0.113.5').client).toBe('203.0.113.5');
   });
 
@@ -111,7 +111,7 @@ describe('the connection of a request', () => {
     expect(await read('/socket', [['X-Real-IP', '6.6.6.6']], env)).toEqual({ peer: '192.0.2.9' });
   });
 
-  it('joins a repeated header in its order', async () => {
+  it('has the values of a repeated header in order', async () => {
     const headers: [string, string][] = [
       ['X-Forwarded-For', '1.1.1.1'],
       ['X-Forwarded-For', '2.2.2.2'],

@@ -8,7 +8,7 @@ import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
 import { UpgradeResponse } from '../../lib/http/upgrade.ts';
 import { createTestDeps } from '../support/deps.ts';
 
-// With real sockets, also from 127.0.0.2, which is another address of this machine.
+// Uses real sockets, also from 127.0.0.2, which is another address of this machine.
 
 const running: RunningServer[] = [];
 const opened: Socket[] = [];
@@ -17,7 +17,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close(0)));
 });
 
-/** A server whose response to `/hold` does not end. */
+/** A server whose response to `/hold` never ends. */
 async function serve(limits: Partial<ConnectionLimits>) {
   const { log, clock, logged } = createTestDeps();
   const server = await serveNode({
@@ -60,15 +60,15 @@ async function openMany(server: RunningServer, count: number, localAddress?: str
 const isServed = async (socket: Socket) => (await ask(socket)) === 'HTTP/1.1 200 OK';
 const stillOpen = (sockets: Socket[]) => sockets.filter(({ destroyed }) => !destroyed).length;
 
-describe('connections of one address', () => {
-  it('do not block it while they are idle, however many it opens', async () => {
+describe('the connections of one address', () => {
+  it('do not block it while idle, however many it opens', async () => {
     const server = await serve({ perAddress: 50 });
     const idle = await openMany(server, 300);
     expect(await isServed(await open(server))).toBe(true);
     await vi.waitFor(() => expect(stillOpen(idle)).toBe(49));
   });
 
-  it('are limited while all are in use, and leave room for another address', async () => {
+  it('are limited while all are in use, leaving room for other addresses', async () => {
     const server = await serve({ perAddress: 50 });
     for (const socket of await openMany(server, 50)) await ask(socket, '/hold');
     expect(await ask(await open(server))).toBe('');
@@ -92,7 +92,7 @@ describe('connections of one address', () => {
     expect([first.destroyed, third.destroyed]).toEqual([false, false]);
   });
 
-  it('no longer count when they have closed', async () => {
+  it('no longer count once closed', async () => {
     const server = await serve({ perAddress: 2 });
     const held = await openMany(server, 2);
     for (const socket of held) await ask(socket, '/hold');
@@ -100,13 +100,13 @@ describe('connections of one address', () => {
     await vi.waitFor(async () => expect(await isServed(await open(server))).toBe(true));
   });
 
-  it('are not limited when it is that of a trusted proxy', async () => {
+  it('are not limited if it is a trusted proxy', async () => {
     const server = await serve({ perAddress: 5, shared: parseNetworks(['127.0.0.2']) });
     const held = await openMany(server, 20, '127.0.0.2');
     for (const socket of held) expect(await ask(socket, '/hold')).toBe('HTTP/1.1 200 OK');
   });
 
-  it('count when they are upgraded to a WebSocket', async () => {
+  it('still count after an upgrade to a WebSocket', async () => {
     const { log, clock } = createTestDeps();
     const server = await serveNode({
       fetch: (_request, { outgoing }) => {
@@ -135,7 +135,7 @@ describe('connections of one address', () => {
   });
 });
 
-describe('connections of all addresses', () => {
+describe('the connections of all addresses', () => {
   it('are limited to the total, including proxies, and replace idle ones', async () => {
     const server = await serve({ total: 20, shared: parseNetworks(['127.0.0.2']) });
     const held = await openMany(server, 19, '127.0.0.2');
@@ -145,24 +145,24 @@ describe('connections of all addresses', () => {
     await vi.waitFor(() => expect(idle.destroyed).toBe(true));
   });
 
-  it('are rejected when every one is in use', async () => {
+  it('are rejected while all are in use', async () => {
     const server = await serve({ total: 20 });
     for (const socket of await openMany(server, 20)) await ask(socket, '/hold');
     expect(await ask(await open(server, '127.0.0.2'))).toBe('');
   });
 });
 
-describe('the limits of a process', () => {
+describe('the connection limits of a process', () => {
   it.each([
     [1_024, { total: 768, perAddress: 384 }],
     [1_048_576, { total: 4_096, perAddress: 1_024 }],
     [Number.POSITIVE_INFINITY, { total: 4_096, perAddress: 1_024 }],
     [3, { total: 2, perAddress: 1 }],
-  ])('stay below its %d files', (files, expected) => {
+  ])('stay below its limit of %d files', (files, expected) => {
     expect(chooseConnectionLimits([], files)).toMatchObject(expected);
   });
 
-  it('depend on its own limit', () => {
+  it('depend on its own limit of files', () => {
     const { total, perAddress } = chooseConnectionLimits([]);
     expect(total).toBeGreaterThan(perAddress);
     expect(perAddress).toBeGreaterThan(0);

@@ -25,15 +25,15 @@ const origin = (value: string): Headers => ({ Origin: value });
 const navigation = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' };
 const foreignPages: [string, Headers][] = [
   ['of another site', site('cross-site')],
-  ['of another site, in other letters', site('Cross-Site')],
+  ['of another site, in another letter case', site('Cross-Site')],
   ['of another site that opens it', { ...site('cross-site'), ...navigation }],
   ['of another origin', origin('https://evil.example')],
   ['of another port', { ...site('same-site'), ...origin('http://backups.example:3000') }],
   ['of another name of the same owner', site('same-site')],
   ['without an origin, such as a file or a sandbox', origin('null')],
-  ['of a host that only begins alike', origin('https://backups.example.evil.example')],
+  ['of a host whose name only starts the same', origin('https://backups.example.evil.example')],
   [
-    'of a host that says it was forwarded',
+    'of a host that claims to be forwarded',
     {
       ...origin('https://evil.example'),
       'X-Forwarded-Host': 'evil.example',
@@ -42,7 +42,7 @@ const foreignPages: [string, Headers][] = [
 ];
 
 describe.each(foreignPages)('a page %s', (_name, headers) => {
-  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('may send no %s', async (method) => {
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('must not send a %s', async (method) => {
     const response = await createApp().send(method, { ...headers, 'X-Request-ID': 'mine' });
     expect(response.status).toBe(403);
     expect(await response.json()).toEqual({
@@ -68,16 +68,16 @@ describe('a page of the server itself', () => {
   it.each<[string, Headers]>([
     ['by its origin', origin('https://backups.example')],
     [
-      'by its origin with the usual port',
+      'by its origin with the default port',
       { ...origin('https://backups.example'), Host: 'backups.example:443' },
     ],
     ['by an origin with a port', { ...origin('http://localhost:8080'), Host: 'LOCALHOST:8080' }],
     [
-      'by the word of the browser, behind a proxy that replaces Host',
+      'by Sec-Fetch-Site, behind a proxy that replaces Host',
       { ...site('same-origin'), ...origin('https://public.example') },
     ],
-    ['by a person who typed the address', site('none')],
-  ])('may send a POST: %s', async (_name, headers) => {
+    ['by a typed address', site('none')],
+  ])('may send a POST, recognized %s', async (_name, headers) => {
     expect(await createApp().status('POST', headers)).toBe(200);
   });
 
@@ -93,7 +93,7 @@ describe('a page of the server itself', () => {
 describe('a program', () => {
   it.each<[string, Headers]>([
     ['without either header', {}],
-    ['with an origin that is no page of the web', origin('vscode-file://vscode-app')],
+    ['with an origin that is not a web page', origin('vscode-file://vscode-app')],
   ])('may send a POST %s', async (_name, headers) => {
     expect(await createApp().status('POST', headers)).toBe(200);
   });
@@ -104,11 +104,11 @@ describe('a GET for a page of another site', () => {
 
   it.each<[string, Headers, number]>([
     ['an image', image, 403],
-    ['a script that reads', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' }, 403],
+    ['a fetch by a script', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' }, 403],
     ['a frame', { ...navigation, 'Sec-Fetch-Dest': 'iframe' }, 403],
-    ['a link that somebody follows', navigation, 200],
-    ['the handshake of a WebSocket', { 'Sec-Fetch-Mode': 'websocket', Upgrade: 'websocket' }, 200],
-  ])('as %s gets what it should', async (_name, headers, expected) => {
+    ['a followed link', navigation, 200],
+    ['a WebSocket handshake', { 'Sec-Fetch-Mode': 'websocket', Upgrade: 'websocket' }, 200],
+  ])('as %s gets the right status', async (_name, headers, expected) => {
     expect(await createApp().status('GET', { ...site('cross-site'), ...headers })).toBe(expected);
   });
 
@@ -116,14 +116,14 @@ describe('a GET for a page of another site', () => {
     ['an image', { ...site('cross-site'), ...image }],
     ['a link', { ...site('cross-site'), ...navigation }],
     ['a page of another port', { ...site('same-site'), ...image }],
-    ['a browser that says no more than the origin', origin('https://evil.example')],
-  ])('as %s does not use up the limit of the user', async (_name, headers) => {
+    ['a request with only an origin', origin('https://evil.example')],
+  ])("as %s does not use up the visitor's limit", async (_name, headers) => {
     const { status } = createApp();
     for (let n = 0; n < 150; n += 1) await status('GET', headers);
     for (let n = 0; n < 100; n += 1) expect(await status('GET')).toBe(200);
   });
 
-  it('is also limited where it is allowed', async () => {
+  it('is rate limited even if allowed', async () => {
     const { status } = createApp();
     const headers = { ...site('cross-site'), ...navigation };
     for (let n = 0; n < 100; n += 1) expect(await status('GET', headers)).toBe(200);

@@ -42,7 +42,7 @@ describe('an error for clients', () => {
   });
 });
 
-describe('an unavailable part', () => {
+describe('an unavailable service', () => {
   const cause = new Error(PRIVATE);
 
   it('is 503 with the envelope and Retry-After', async () => {
@@ -78,14 +78,14 @@ describe('an unavailable part', () => {
 describe.each<[string, unknown]>([
   ['an Error', new Error(PRIVATE)],
   ['an Error with a cause', new Error('outer', { cause: new Error(PRIVATE) })],
-  ['an AppError of that code', new AppError('INTERNAL_ERROR', PRIVATE)],
+  ['an AppError with the code INTERNAL_ERROR', new AppError('INTERNAL_ERROR', PRIVATE)],
   ['a server error of the framework', new HTTPException(502, { message: PRIVATE })],
   ['a string', PRIVATE],
   ['an object', { detail: PRIVATE }],
   ['null', null],
   ['undefined', undefined],
 ])('a handler that throws %s', (_name, thrown) => {
-  it('returns 500 with the request id and nothing of the cause', async () => {
+  it('returns 500 with the request id, without the cause', async () => {
     const { response, text } = await answerTo(thrown);
     const message = 'internal error, request id mine';
     expect(response.status).toBe(500);
@@ -98,7 +98,7 @@ describe.each<[string, unknown]>([
     });
   });
 
-  it('is logged with what was thrown', async () => {
+  it('logs the thrown value', async () => {
     const { logged } = await answerTo(thrown);
     expect(logged).toMatchObject([
       { level: 'error', request_id: 'mine', method: 'GET', route: '/fails/:id' },

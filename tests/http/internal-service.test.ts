@@ -32,7 +32,7 @@ describe('callInternalService', () => {
     expect(server?.received).toMatchObject([{ method: 'GET', path: '/path?a=b' }]);
   });
 
-  it('reads up to 32 MiB and gives up beyond', async () => {
+  it('reads up to 32 MiB, and gives up beyond', async () => {
     expect((await call({ body: 'x'.repeat(32 * MIB) })).text).toHaveLength(32 * MIB);
     await expect(call({ body: 'x'.repeat(32 * MIB + 1) })).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',

@@ -19,7 +19,7 @@ describe('parseAddress', () => {
     ['::ffff:192.0.2.1', '192.0.2.1'],
     ['::ffff:c000:201', '192.0.2.1'],
     ['fe80::1%eth0', 'fe80::1'],
-  ])('writes %s as %s', (given, written) => {
+  ])('normalizes %s to %s', (given, written) => {
     expect(parseAddress(given)).toBe(written);
   });
 
@@ -37,7 +37,7 @@ describe('parseAddress', () => {
     expect(parseAddress(given)).toBeNull();
   });
 
-  it('gives every IPv6 address one written form', () => {
+  it('returns one form for each IPv6 address', () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         const written = parseAddress(address);
@@ -85,11 +85,11 @@ describe('isInNetworks', () => {
     ['::/0', '2001:db8::1', true],
     ['::/0', '203.0.113.9', false],
     ['10.0.0.0/8', 'not an address', false],
-  ])('%s holds %s: %s', (network, address, expected) => {
+  ])('for %s and %s is %s', (network, address, expected) => {
     expect(holds(network, address)).toBe(expected);
   });
 
-  it('agrees with the bits for every IPv4 block', () => {
+  it('is correct for every IPv4 prefix length', () => {
     const bits = (address: string) =>
       address.split('.').reduce((value, part) => value * 256 + Number(part), 0);
     fc.assert(
@@ -103,12 +103,12 @@ describe('isInNetworks', () => {
 
 describe('isLoopback', () => {
   it.each(['127.0.0.1', '127.255.255.254', '::1', '::ffff:127.0.0.1', '0:0:0:0:0:0:0:1'])(
-    'holds for %s',
+    'is true for %s',
     (address) => expect(isLoopback(address)).toBe(true),
   );
 
   it.each(['128.0.0.1', '126.255.255.255', '10.0.0.1', '0.0.0.0', '::', '::2', 'localhost', ''])(
-    'does not for %j',
+    'is false for %j',
     (address) => expect(isLoopback(address)).toBe(false),
   );
 });
@@ -117,7 +117,7 @@ describe('the host of a URL', () => {
   const hostOf = (host: string) => new URL(`http://${host}/`).hostname;
 
   it.each(['169.254.169.254', '[fe80::1]', '[::ffff:a9fe:a9fe]', '2852039166', '0xa9.0xfe.1.1'])(
-    '%s is link-local',
+    '%s is recognized as link-local',
     (host) => {
       expect(isLinkLocal(hostOf(host))).toBe(true);
       expect(isPrivateHost(hostOf(host))).toBe(false);
@@ -128,7 +128,7 @@ describe('the host of a URL', () => {
     ...['100.100.100.200', '192.0.0.192', '168.63.129.16'],
     ...['[fd00:ec2::254]', '[fd00:ec2::23]', '[fd20:ce::254]', '[fd00:42::42]'],
     ...['[fd00:c1::a9fe:a9fe]', '[fd00:a9fe:a9fe::1]'],
-  ])('%s tells secrets of a machine as those do', (host) => {
+  ])('%s is recognized as a cloud metadata address', (host) => {
     expect(isLinkLocal(hostOf(host))).toBe(true);
   });
 
@@ -139,12 +139,12 @@ describe('the host of a URL', () => {
     '[64:ff9b::6464:64c8]',
     '[64:ff9b:1::a9fe:a9fe]',
     '[::ffff:0:a9fe:a9fe]',
-  ])('%s stands for one of those', (host) => {
+  ])('%s is recognized as an embedded link-local or metadata address', (host) => {
     expect(isLinkLocal(hostOf(host))).toBe(true);
   });
 
   it.each(['[64:ff9b::808:808]', '[2002:808:808::1]', '[64:ff9c::a9fe:a9fe]'])(
-    '%s does not',
+    '%s is not recognized as link-local',
     (host) => {
       expect(isLinkLocal(hostOf(host))).toBe(false);
     },
@@ -162,7 +162,7 @@ describe('the host of a URL', () => {
       'x.home.arpa',
       'x.LAN.',
     ],
-  ])('%s is private', (host) => {
+  ])('%s is recognized as private', (host) => {
     expect(isPrivateHost(hostOf(host))).toBe(true);
     expect(isLinkLocal(hostOf(host))).toBe(false);
   });
@@ -174,7 +174,7 @@ describe('the host of a URL', () => {
     '172.32.0.1',
     '[2606:4700::1]',
     '0.0.0.0',
-  ])('%s is neither', (host) => {
+  ])('%s is neither private nor link-local', (host) => {
     expect([isPrivateHost(hostOf(host)), isLinkLocal(hostOf(host))]).toEqual([false, false]);
   });
 });

@@ -35,7 +35,7 @@ const handshake = requestOf('/handshake', {
   'Sec-WebSocket-Version': '13',
 });
 
-describe('a handshake in the same bytes as the request before it', () => {
+describe('a handshake in the same packet as the previous request', () => {
   it('is answered in order, as an ordinary request', async () => {
     const gate = Promise.withResolvers<void>();
     const server = await serve(async (request, { outgoing }) => {
@@ -44,7 +44,7 @@ describe('a handshake in the same bytes as the request before it', () => {
     });
     const client = await connectRaw(server.port);
     client.send(requestOf('/first', {}) + handshake);
-    // The server is there, and has not answered the second before the first.
+    // The server works, and has not answered the second request before the first.
     expect((await fetch(`${server.url}/other`)).status).toBe(200);
     expect(client.received()).toBe('');
     gate.resolve();
@@ -53,7 +53,7 @@ describe('a handshake in the same bytes as the request before it', () => {
     client.socket.destroy();
   });
 
-  it('ends the connection where a platform hands it over as an upgrade all the same', async () => {
+  it('ends the connection if a platform hands it over as an upgrade anyway', async () => {
     const deps = createTestDeps();
     const arrived = Promise.withResolvers<void>();
     const { server } = createNodeServer({
@@ -76,7 +76,7 @@ describe('a handshake in the same bytes as the request before it', () => {
     platform.close();
   });
 
-  it('is accepted once the previous response is done', async () => {
+  it('is accepted once the previous response has ended', async () => {
     const server = await serve(
       (_request, { outgoing }) => new Response(`${outgoing.constructor.name};`),
     );
@@ -88,18 +88,18 @@ describe('a handshake in the same bytes as the request before it', () => {
   });
 });
 
-it('cuts off a client whose handshake was rejected if it does not close its side', async () => {
+it('a client with a rejected handshake is cut off if it does not close its side', async () => {
   const server = await serve(() => new Response('refused', { status: 401 }));
   const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
   socket.write(handshake);
   socket.resume();
   await once(socket, 'end');
-  // Its own side stays open: without the cut neither this nor the end of the server would come.
+  // The client keeps its side open: without the cut neither this nor closing the server would ever finish.
   await server.close(0);
   socket.destroy();
 });
 
-it('releases a rejected handshake when its connection closes', async () => {
+it('a rejected handshake is released when its connection closes', async () => {
   const asked = Promise.withResolvers<HttpBindings['outgoing']>();
   const server = await serve((_request, { outgoing }) => {
     asked.resolve(outgoing);
@@ -128,7 +128,7 @@ describe('requests in one packet', () => {
     client.socket.destroy();
   });
 
-  it('end the connection after 1,000, and other clients are served', {
+  it('end the connection after 1,000 of them, while other clients are served', {
     timeout: 20_000,
   }, async () => {
     const server = await serve((request) => new Response(`${new URL(request.url).pathname};`));
@@ -136,7 +136,7 @@ describe('requests in one packet', () => {
     client.send(many(20_000));
     await expect.poll(() => client.socket.closed, { timeout: 30_000 }).toBe(true);
     const answers = client.received();
-    // The reset that ends it may overtake what was sent last.
+    // The reset that ends the connection may overtake the last data.
     expect(answers.match(/200 OK/g)?.length).toBeLessThanOrEqual(1_000);
     expect(answers).toContain('200 OK');
     expect((await fetch(`${server.url}/other`)).status).toBe(200);

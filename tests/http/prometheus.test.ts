@@ -18,7 +18,7 @@ function createApp() {
 const linesOf = (text: string, name: string) =>
   text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 
-describe('the request series', () => {
+describe('the metrics of requests', () => {
   it('are labeled by route pattern, method and status', async () => {
     const { app, metrics } = createApp();
     for (const id of ['1', '2', 'bad', 'broken']) await app.request(`/things/${id}`);
@@ -29,7 +29,7 @@ describe('the request series', () => {
     ]);
   });
 
-  it('do not grow with guessed paths and methods', async () => {
+  it('do not get more series from guessed paths and methods', async () => {
     const { app, metrics } = createApp();
     for (const path of ['/a', '/b"}\n', '/c']) await app.request(path, { method: 'BREW' });
     expect(linesOf(await metrics.render(), 'http_requests_total')).toEqual([

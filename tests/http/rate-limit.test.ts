@@ -11,7 +11,7 @@ function createApp(environment: Environment = {}) {
   app.get('/open', (c) => c.text('open'));
   const send = (peer: string, headers: Record<string, string> = {}, path = '/api/things') =>
     app.request(path, { headers }, { incoming: { socket: { remoteAddress: peer } } });
-  /** How many of `times` requests are served. */
+  /** Returns how many of `times` requests are served. */
   const served = async (times: number, peer: string, headers: Record<string, string> = {}) => {
     let count = 0;
     for (let index = 0; index < times; index += 1) {
@@ -25,7 +25,7 @@ function createApp(environment: Environment = {}) {
 const forwardedFor = (address: string) => ({ 'X-Forwarded-For': address });
 
 describe('requests without the secret', () => {
-  it('are limited to 100 a minute and address', async () => {
+  it('are limited to 100 per minute and address', async () => {
     const { served } = createApp();
     expect(await served(105, '192.0.2.1')).toBe(100);
     expect(await served(1, '192.0.2.2')).toBe(1);
@@ -62,7 +62,7 @@ describe('requests without the secret', () => {
     expect(await served(1, '198.51.100.9')).toBe(1);
   });
 
-  it('count a client once, whatever the form of its address', async () => {
+  it('are counted together for all forms of an address', async () => {
     const { served } = createApp();
     expect(await served(60, '192.0.2.1')).toBe(60);
     expect(await served(60, '::ffff:192.0.2.1')).toBe(40);
@@ -70,7 +70,7 @@ describe('requests without the secret', () => {
 });
 
 describe('requests with the secret', () => {
-  it('are limited to 300 a minute and forwarded address', async () => {
+  it('are limited to 300 per minute and forwarded address', async () => {
     const { served } = createApp();
     const headers = { ...withSecret, ...forwardedFor('198.51.100.1') };
     expect(await served(305, '192.0.2.1', headers)).toBe(300);
@@ -79,7 +79,7 @@ describe('requests with the secret', () => {
     );
   });
 
-  it('are not limited when they forward no address', async () => {
+  it('are not limited if they forward no address', async () => {
     const { send, served } = createApp();
     expect(await served(400, '192.0.2.1', withSecret)).toBe(400);
     expect((await send('192.0.2.1', withSecret)).headers.has('RateLimit-Limit')).toBe(false);
@@ -93,8 +93,8 @@ describe('requests with the secret', () => {
   });
 });
 
-describe('the answers', () => {
-  it('say how much is left', async () => {
+describe('rate-limited responses', () => {
+  it('state the remaining requests', async () => {
     const { deps, send } = createApp();
     await send('192.0.2.1');
     deps.clock.advance(10_500);
@@ -125,21 +125,21 @@ describe('the answers', () => {
     expect((await send('192.0.2.1')).status).toBe(200);
   });
 
-  it('never have a Retry-After of less than a second', async () => {
+  it('never have a Retry-After below one second', async () => {
     const { deps, send, served } = createApp();
     await served(100, '192.0.2.1');
     deps.clock.advance(59_900);
     expect((await send('192.0.2.1')).headers.get('Retry-After')).toBe('1');
   });
 
-  it('carry the headers on an error of the handler too', async () => {
+  it('have the headers even if the handler fails', async () => {
     const { send } = createApp();
     const response = await send('192.0.2.1', {}, '/api/nowhere');
     expect(response.status).toBe(404);
     expect(response.headers.get('RateLimit-Limit')).toBe('100');
   });
 
-  it('are not limited outside of the protected paths', async () => {
+  it('are only sent for protected paths', async () => {
     const { send, served } = createApp();
     await served(101, '192.0.2.1');
     expect((await send('192.0.2.1', {}, '/open')).status).toBe(200);

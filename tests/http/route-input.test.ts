@@ -42,7 +42,7 @@ function createApp(encoding: BodyEncoding) {
       headers: { 'Content-Type': contentType },
       body,
     });
-    // biome-ignore lint/suspicious/noExplicitAny: the tests check its shape.
+    // biome-ignore lint/suspicious/noExplicitAny: the tests check the shape.
     const answer: any = await response.json();
     return { status: response.status, body: answer };
   };
@@ -61,16 +61,16 @@ describe('an endpoint with a JSON body', () => {
     });
   });
 
-  it('treats a missing body as one without fields', async () => {
+  it('treats a missing body as an empty object', async () => {
     expect((await json(null, JSON_TYPE)).body).toMatchObject({ body: {} });
   });
 
   it.each([
     ['another media type', '{}', 'text/plain'],
-    ['half of a text', '{"text":', JSON_TYPE],
+    ['truncated JSON', '{"text":', JSON_TYPE],
     ['a NUL character', '{"text":"a\\u0000"}', JSON_TYPE],
-    ['half a surrogate pair', '{"text":"a\\uD83D"}', JSON_TYPE],
-    ['half a surrogate pair in a name', '{"\\ude00":1}', JSON_TYPE],
+    ['a lone surrogate', '{"text":"a\\uD83D"}', JSON_TYPE],
+    ['a lone surrogate in a name', '{"\\ude00":1}', JSON_TYPE],
     ['a NUL character in a name', '{"a\\u0000":1}', JSON_TYPE],
   ])('rejects %s', async (_case, body, type) => {
     expect(await json(body, type)).toMatchObject({
@@ -108,9 +108,9 @@ describe('an endpoint with a JSON body', () => {
 
   it.each([
     ['a malformed id', '{"session_id":"x"}'],
-    ['an id that is no text', '{"session_id":7}'],
-    ['a malformed id beside another fault', '{"session_id":"x","count":"x"}'],
-  ])('distinguishes %s', async (_case, body) => {
+    ['an id that is not a string', '{"session_id":7}'],
+    ['a malformed id together with another fault', '{"session_id":"x","count":"x"}'],
+  ])('answers 422 for %s', async (_case, body) => {
     expect(await json(body, JSON_TYPE)).toMatchObject({
       status: 422,
       body: { code: 'MALFORMED_ID' },
@@ -127,19 +127,19 @@ describe('an endpoint with a JSON body', () => {
 const fieldsOf = (count: number) => Array.from({ length: count }, (_, n) => `k${n}=1`).join('&');
 
 describe('an endpoint with a form', () => {
-  it('reads 16 fields', async () => {
+  it('accepts 16 fields', async () => {
     const { body } = await form(`text=a&${fieldsOf(15)}`, FORM_TYPE);
     expect(body.body).toEqual({ text: 'a' });
   });
 
-  it('reads its fields', async () => {
+  it('reads the fields of its body', async () => {
     const { body } = await form('text=a+b%26c&count=3', FORM_TYPE);
     expect(body.body).toEqual({ text: 'a b&c', count: 3 });
   });
 
   it.each([
     ['JSON', '{}', JSON_TYPE, 'body'],
-    ['a field twice', 'text=a&text=b', FORM_TYPE, 'text'],
+    ['a repeated field', 'text=a&text=b', FORM_TYPE, 'text'],
     ['a NUL character', 'text=%00', FORM_TYPE, 'body'],
     ['17 fields of different names', fieldsOf(17), FORM_TYPE, 'body'],
     ['17 fields of one name', 'text=a&'.repeat(17), FORM_TYPE, 'body'],

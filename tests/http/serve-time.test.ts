@@ -40,7 +40,7 @@ describe('the read timeout', () => {
     ['sends nothing', ''],
     ['sends its headers too slowly', 'GET / HTTP/1.1\r\nX: '],
     ['sends its body too slowly', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx'],
-  ])('ends a client that %s', async (_name, bytes) => {
+  ])('disconnects a client that %s', async (_name, bytes) => {
     const { port } = await serve({
       limits,
       fetch: async (request) => new Response(await request.text()),
@@ -107,10 +107,10 @@ describe('shutdown', () => {
     await Promise.all([close(), client.ended()]);
   });
 
-  it('closes connections that have not sent a request at once', async () => {
+  it('closes connections without a request at once', async () => {
     const { url, port, close } = await serve();
     const client = await connectRaw(port);
-    // Accepted in turn, so the first one has been too.
+    // Connections are accepted in order, so the first one has been accepted too.
     await (await fetch(url)).text();
     await Promise.all([close(), client.ended()]);
     expect(client.received()).toBe('');
@@ -179,7 +179,7 @@ describe('shutdown', () => {
     expect(deps.logged).toMatchObject([{ level: 'warn', requests: 1 }]);
   });
 
-  it('may be called twice', async () => {
+  it('may be requested twice', async () => {
     const { close } = await serve();
     await Promise.all([close(), close()]);
     await close();

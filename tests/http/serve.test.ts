@@ -36,7 +36,7 @@ async function exchange(port: number, bytes: string) {
   return client.ended();
 }
 
-/** The body of a raw answer, which has a request id that the header repeats. */
+/** The body of a raw response, after checking that its request id equals the header's. */
 function bodyOf(answer: string): { error: string; request_id: string } {
   const body = JSON.parse(answer.slice(answer.indexOf('{')));
   expect(answer.toLowerCase()).toContain(`x-request-id: ${body.request_id}`);
@@ -50,7 +50,7 @@ describe('the server', () => {
     expect((await fetch(`${url}/who`)).status).toBe(200);
   });
 
-  it('does not log a client that disconnects while sending its body as a failure', async () => {
+  it('does not log a failure if a client disconnects while sending its body', async () => {
     const { port, deps } = await serve();
     const client = await connectRaw(port);
     const secret = Object.entries(withSecret).map(([name, value]) => `${name}: ${value}`);
@@ -75,7 +75,7 @@ describe('the server', () => {
     expect(await (await fetch(`${url}/who`, { headers })).text()).toBe('127.0.0.1');
   });
 
-  it('names PORT when the port is taken', async () => {
+  it('names PORT if the port is taken', async () => {
     const { port } = await serve();
     await expect(serve({ port })).rejects.toThrow(
       expect.objectContaining({
@@ -85,7 +85,7 @@ describe('the server', () => {
     );
   });
 
-  it('names HOST when it is not an address of this machine', async () => {
+  it('names HOST if it is not an address of this machine', async () => {
     await expect(serve({ host: '203.0.113.1' })).rejects.toThrow(
       expect.objectContaining({ name: 'ConfigError', message: expect.stringContaining('HOST') }),
     );
@@ -139,7 +139,7 @@ describe('the server', () => {
 });
 
 describe('a request that is too large', () => {
-  it('is 431 when its headers are', async () => {
+  it('gets 431 if its headers are', async () => {
     const { port, url } = await serve();
     const answer = await exchange(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}`);
     expect(answer).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
@@ -147,14 +147,14 @@ describe('a request that is too large', () => {
     expect((await fetch(`${url}/who`)).status).toBe(200);
   });
 
-  it('is 431 when its address is', async () => {
+  it('gets 431 if its URL is', async () => {
     const { port } = await serve({ limits: { maxHeaderBytes: 2_000 } });
     expect(await exchange(port, `GET /${'x'.repeat(3_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 /,
     );
   });
 
-  it('is 413 when its body is, declared or not', async () => {
+  it('gets 413 if its body is, declared or not', async () => {
     const { url } = await serve();
     const body = 'x'.repeat(1001);
     const declared = await fetch(`${url}/api/things`, {
@@ -179,16 +179,19 @@ describe('a request that is too large', () => {
       'Transfer-Encoding: chunked',
       `100000\r\n${'x'.repeat(0x100000)}\r\n0\r\n\r\n`,
     ],
-  ])('leaves its connection to the next one when its body is, %s', async (_, header, body) => {
-    const { port } = await serve();
-    const client = await connectRaw(port);
-    const secret = Object.entries(withSecret).map(([name, value]) => `${name}: ${value}`);
-    client.send(`POST /api/things HTTP/1.1\r\nHost: a\r\n${secret}\r\n${header}\r\n\r\n`);
-    client.send(body);
-    await client.until(/HTTP\/1.1 413/);
-    client.send('GET /who HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    expect(await client.ended()).toContain('HTTP/1.1 200');
-  });
+  ])(
+    'leaves its connection usable for the next one if its body is, %s',
+    async (_, header, body) => {
+      const { port } = await serve();
+      const client = await connectRaw(port);
+      const secret = Object.entries(withSecret).map(([name, value]) => `${name}: ${value}`);
+      client.send(`POST /api/things HTTP/1.1\r\nHost: a\r\n${secret}\r\n${header}\r\n\r\n`);
+      client.send(body);
+      await client.until(/HTTP\/1.1 413/);
+      client.send('GET /who HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+      expect(await client.ended()).toContain('HTTP/1.1 200');
+    },
+  );
 
   it('is accepted up to the limit', async () => {
     const { url } = await serve();
@@ -204,24 +207,24 @@ describe('a request that is too large', () => {
 
 describe('malformed bytes', () => {
   it.each<[string, string]>([
-    ['no request at all', '\x00\x01\x02\r\n\r\n'],
-    ['a NUL byte in the address', 'GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['that are not a request', '\x00\x01\x02\r\n\r\n'],
+    ['a NUL byte in the path', 'GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a NUL byte in a header', 'GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n'],
-    ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
     [
-      'a length and chunks',
+      'two content lengths',
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+    ],
+    [
+      'a content length and chunks',
       'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     ],
     ['no host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'],
     ['a malformed host', 'GET / HTTP/1.1\r\nHost: a b/c\r\nConnection: close\r\n\r\n'],
-    ['a host of numbers that are no address', 'GET / HTTP/1.1\r\nHost: 999.1.1.1\r\n\r\n'],
-    ['an address that is none', 'GET x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
+    ['a host of numbers that is not an address', 'GET / HTTP/1.1\r\nHost: 999.1.1.1\r\n\r\n'],
+    ['an invalid path', 'GET x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
     ['a backslash', 'GET /\\..\\x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
-    [
-      'a malformed absolute address',
-      'GET http://[ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
-    ],
-  ])('are answered 400: %s', async (_name, bytes) => {
+    ['a malformed absolute URL', 'GET http://[ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
+  ])('get 400: %s', async (_name, bytes) => {
     const { port, url } = await serve();
     const answer = await exchange(port, bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
@@ -229,7 +232,7 @@ describe('malformed bytes', () => {
     expect((await fetch(`${url}/who`)).status).toBe(200);
   });
 
-  it('are answered with a body in the middle of one, whatever they look like', async () => {
+  it('in the middle of a body get an error with a body, even if they look like HEAD', async () => {
     const { port } = await serve();
     const client = await connectRaw(port);
     const secret = `X-Internal-Secret: ${withSecret['X-Internal-Secret']}`;
@@ -243,7 +246,7 @@ describe('malformed bytes', () => {
   });
 
   it.each(['', '\r\n'])(
-    'are answered without a body where a HEAD stands behind %j',
+    'in a HEAD request after %j get a response without a body',
     async (start) => {
       const { port } = await serve();
       const answer = await exchange(port, `${start}HEAD /\xdf HTTP/1.1\r\nHost: a\r\n\r\n`);
@@ -263,14 +266,14 @@ describe('malformed bytes', () => {
     'OPTIONS * HTTP/1.1\r\nHost: a',
     'GET http://[/ HTTP/1.1\r\nHost: a',
     'GET ftp://a/ HTTP/1.1\r\nHost: a',
-  ])('keep the request id that came with them: %s', async (head) => {
+  ])('get a response with their own request id: %s', async (head) => {
     const { port } = await serve();
     const answer = await exchange(port, `${head}\r\nX-Request-ID: mine\r\n\r\n`);
     expect(answer).toContain('HTTP/1.1 400 Bad Request');
     expect(bodyOf(answer).request_id).toBe('mine');
   });
 
-  it('in a body are the client’s fault, in the metrics and the log too', async () => {
+  it('in a body count as the client’s fault in metrics and log', async () => {
     const { port, deps } = await serve();
     const head = 'POST /api/things HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n';
     const secret = `X-Internal-Secret: ${withSecret['X-Internal-Secret']}\r\n\r\n`;
@@ -291,7 +294,7 @@ describe('malformed bytes', () => {
     ['GET /who HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade', 200],
     ['GET /nowhere HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade', 404],
     ['GET /who HTTP/1.1\r\nHost: a b/c\r\nUpgrade: websocket\r\nConnection: upgrade', 400],
-  ])('may be unusual but valid: %s', async (head, status) => {
+  ])('differ from unusual but valid requests: %s', async (head, status) => {
     const { port } = await serve();
     const client = await connectRaw(port);
     client.send(`${head}\r\n\r\n`);

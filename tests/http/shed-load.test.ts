@@ -9,13 +9,13 @@ import { observatoryEnvironment } from '../support/observatory-client.ts';
 import { sql } from '../support/records.ts';
 import { checkShape } from '../support/shape.ts';
 
-/** The connections of the pool, and the queries that may wait for one. */
+/** The connections of the pool, and how many queries may wait for one. */
 const CONNECTIONS = 10;
 const MOST = 5;
 
 const database = useDatabase();
 
-/** Runs work while all connections are in use and this many queries wait. */
+/** Runs work while all connections are in use and this many queries are waiting. */
 async function whileWaiting(waiting: number, work: () => Promise<void>): Promise<void> {
   const blocker = await connect(database.url);
   await blocker.query('SELECT pg_advisory_lock(7)');
@@ -39,7 +39,7 @@ function createApp() {
   return { app, deps };
 }
 
-it('rejects requests while too many queries wait for the database, and no longer', async () => {
+it('the server rejects requests only while too many queries wait for the database', async () => {
   const { app } = createApp();
   await whileWaiting(MOST + 1, async () => {
     const refused = await app.request('/work');
@@ -52,21 +52,21 @@ it('rejects requests while too many queries wait for the database, and no longer
   expect((await app.request('/work')).status).toBe(200);
 });
 
-it('serves requests while the number of waiting queries is within the limit', async () => {
+it('the server serves requests while the number of waiting queries is within the limit', async () => {
   const { app } = createApp();
   await whileWaiting(MOST, async () => {
     expect((await app.request('/work')).status).toBe(200);
   });
 });
 
-it.each(['/health', '/metrics'])('always answers %s', async (path) => {
+it.each(['/health', '/metrics'])('the server always answers %s', async (path) => {
   const { app } = createApp();
   await whileWaiting(MOST + 1, async () => {
     expect((await app.request(path)).status).toBe(200);
   });
 });
 
-it('uses the error shape of the surface', async () => {
+it('an overloaded server uses the error shape of the surface', async () => {
   const app = createObservatoryApp(createApp().deps);
   await whileWaiting(MOST + 1, async () => {
     const refused = await app.request('/auth/me');
@@ -75,7 +75,7 @@ it('uses the error shape of the surface', async () => {
   });
 });
 
-it('counts rejected requests, and logs them once a minute', async () => {
+it('an overloaded server counts rejected requests, and logs them once a minute', async () => {
   const { app, deps } = createApp();
   await whileWaiting(MOST + 1, async () => {
     for (let n = 0; n < 3; n++) await app.request('/work');

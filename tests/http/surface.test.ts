@@ -13,7 +13,7 @@ function createApp(options: TestDepsOptions = {}) {
   app.get('/page', (c) => c.html('<p>', 200, { 'Content-Security-Policy': 'style-src *' }));
   app.get('/api/own', (c) => c.text('own'));
   app.get('/api/things/:id', (c) => c.json({ id: c.req.param('id') }));
-  // Behind a path that fits it too: Hono has another router for these, as for the apps of the product.
+  // Mounted after a path that matches too: Hono uses another router for these, as for the apps of the product.
   app.get('/api/things/latest', (c) => c.text('latest'));
   app.post('/api/things', async (c) => c.text(await c.req.text()));
   app.get('/plain', () => new Response('raw'));
@@ -29,12 +29,12 @@ describe('the request id', () => {
     return response.headers.get('X-Request-ID');
   };
 
-  it.each(['a', 'A-b_c.9', 'x'.repeat(64)])('is kept when it is well formed: %s', async (id) => {
+  it.each(['a', 'A-b_c.9', 'x'.repeat(64)])('is kept if it is well formed: %s', async (id) => {
     expect(await idOf(id)).toBe(id);
   });
 
   it.each(['', 'x'.repeat(65), 'a b', 'a/b', 'ü', 'a,b', '<script>'])(
-    'is replaced when it is malformed: %j',
+    'is replaced if it is malformed: %j',
     async (id) => {
       expect(await idOf(id)).toMatch(/^[0-9a-f-]{36}$/);
     },
@@ -49,10 +49,10 @@ describe('the request id', () => {
   });
 });
 
-describe('a path that is written as a pattern', () => {
+describe('a path that looks like a pattern', () => {
   const { app } = createApp();
 
-  // Hono decodes the path, so that an escape comes to the same.
+  // Hono decodes the path, so that an escaped form is the same.
   it.each(['/*', '/%2A', '/%2a', '/api/*', '/api/%2A', '/api/things/*', '/api/things/:id'])(
     'is a path like any other: %s',
     async (path) => {
@@ -72,7 +72,7 @@ describe('a path that is written as a pattern', () => {
     expect(await remaining('/api/things/*')).toBe(before - 3);
   });
 
-  it('is a parameter as it was sent', async () => {
+  it('is passed to the handler unchanged', async () => {
     for (const id of [':id', '*', '*a', 'a:*', '%', '%252A']) {
       const response = await app.request(`/api/things/${id}`, { headers: withSecret });
       expect(await response.json()).toEqual({ id: id === '%252A' ? '%2A' : id });
@@ -84,7 +84,7 @@ describe('the security headers', () => {
   const { app } = createApp();
 
   it.each(['/open', '/plain', '/nowhere', '/api/things/1'])(
-    'are on every answer: %s',
+    'are on every response: %s',
     async (path) => {
       const { headers } = await app.request(path);
       expect(headers.get('X-Content-Type-Options')).toBe('nosniff');
@@ -95,7 +95,7 @@ describe('the security headers', () => {
     },
   );
 
-  it('give way to what a handler set', async () => {
+  it('do not override those of a handler', async () => {
     const { headers } = await app.request('/page');
     expect(headers.get('Content-Security-Policy')).toBe('style-src *');
   });
@@ -109,33 +109,33 @@ describe('the security headers', () => {
 });
 
 describe('the order of the checks', () => {
-  it('authenticates before it looks up', async () => {
+  it('puts authentication before the lookup of a route', async () => {
     const { app } = createApp();
     expect((await app.request('/api/nowhere')).status).toBe(401);
     expect((await app.request('/api/nowhere', { headers: withSecret })).status).toBe(404);
     expect((await app.request('/api')).status).toBe(401);
   });
 
-  it('counts a request before it authenticates it', async () => {
+  it('puts the rate limit before authentication', async () => {
     const { app } = createApp();
     for (let index = 0; index < 100; index += 1) await app.request('/api/things/1');
     expect((await app.request('/api/things/1')).status).toBe(429);
   });
 
-  it('authenticates before it looks at the body', async () => {
+  it('puts authentication before the limit of the body', async () => {
     const { app } = createApp();
     const body = 'x'.repeat(2000);
     expect((await app.request('/api/things', { method: 'POST', body })).status).toBe(401);
   });
 
-  it('leaves paths with an access of their own to their handler', async () => {
+  it('uses the own access check of a path, if it has one', async () => {
     const { app } = createApp();
     const response = await app.request('/api/own');
     expect(response.status).toBe(200);
     expect(response.headers.get('RateLimit-Limit')).toBe('100');
   });
 
-  it('protects a path however it is written', async () => {
+  it('is the same for every spelling of a path', async () => {
     const { app } = createApp();
     for (const path of [
       '/api/%74hings/1',
@@ -176,7 +176,7 @@ describe('the body limit', () => {
     expect((await post(stream(1001))).status).toBe(413);
   });
 
-  it('passes a body of exactly that size', async () => {
+  it('accepts a body of exactly that size', async () => {
     expect(await (await post(stream(1000))).text()).toHaveLength(1000);
   });
 });
@@ -191,7 +191,7 @@ describe('HEAD', () => {
     expect(await response.text()).toBe('');
   });
 
-  it('has no body on an error either', async () => {
+  it('has no body even on an error', async () => {
     const response = await app.request('/api/things/1', { method: 'HEAD' });
     expect(response.status).toBe(401);
     expect(await response.text()).toBe('');
@@ -217,13 +217,13 @@ describe('hostile requests', () => {
     `/api/things/${longText}`,
     `/open?${longText}=%&%00=%ff`,
     '/\u{1F4A3}',
-  ])('are answered without an internal error: %.40s', async (path) => {
+  ])('do not cause an internal error: %.40s', async (path) => {
     const response = await app.request(path, { headers: withSecret });
     expect(response.status).toBeLessThan(500);
   });
 
   it.each(['PROPFIND', 'OPTIONS', 'DELETE', 'FOO-BAR', 'get'])(
-    'may use the method %s',
+    'may use any method: %s',
     async (method) => {
       const response = await app.request('/api/things/1', { method, headers: withSecret });
       expect(response.status).toBeLessThan(500);

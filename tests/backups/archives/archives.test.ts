@@ -8,12 +8,12 @@ import { makeTarball, sha256 } from '../../support/archives.ts';
 import { createClient } from '../../support/client.ts';
 import { feedGit } from '../../support/git.ts';
 
-// What an archive is and whether it is whole, of archives that the worker and git made.
+// Descriptions and checks of archives made by the worker and by git.
 
 const routes = useArchiveRoutes();
 
 describe('GET …/archive', () => {
-  it('tells what is recorded about the archive of the worker, and its header', async () => {
+  it("returns what is recorded about the worker's archive, and its header", async () => {
     const bytes = await routes.downloaded();
     const { status, body } = await routes.client.get(at());
     expect([status, body]).toEqual([
@@ -43,7 +43,7 @@ describe('GET …/archive', () => {
     ]);
   });
 
-  it('lists 100 refs and counts all', async () => {
+  it('lists 100 refs and counts all of them', async () => {
     const many = await routes.folder.repository('many');
     const id = await many.commit({ a: 'a' });
     const tags = Array.from({ length: 120 }, (_, n) => `create refs/tags/t${n} ${id}\n`);
@@ -58,7 +58,7 @@ describe('GET …/archive', () => {
     });
   });
 
-  it('knows nothing of the inside of a tar.gz', async () => {
+  it('returns no contents for a tar.gz', async () => {
     await routes.folder.write('owner__tar.tar.gz', await makeTarball([{ name: 'a.txt' }, 'a']));
     expect((await routes.client.get(at('', 'owner/tar'))).body).toMatchObject({
       format: 'tar.gz',
@@ -69,7 +69,7 @@ describe('GET …/archive', () => {
     });
   });
 
-  it('says why the header of a bundle cannot be read', async () => {
+  it('explains why the header of a bundle cannot be read', async () => {
     await routes.folder.write('owner__broken.bundle', 'no bundle');
     expect((await routes.client.get(at('', 'owner/broken'))).body).toMatchObject({
       bundle: null,
@@ -100,7 +100,7 @@ describe('GET …/archive', () => {
 });
 
 describe('POST …/archive/verify', () => {
-  it('proves the archive of the worker', async () => {
+  it("proves the worker's archive", async () => {
     const digest = sha256(await routes.downloaded());
     const { status, body } = await routes.verify();
     expect([status, body]).toEqual([
@@ -125,7 +125,7 @@ describe('POST …/archive/verify', () => {
     ]);
   });
 
-  it('tells each check of a damaged archive', async () => {
+  it('returns each check of a damaged archive', async () => {
     const bytes = Buffer.from(await routes.downloaded());
     const middle = Math.floor(bytes.length / 2);
     bytes[middle] = (bytes[middle] ?? 0) ^ 1;
@@ -141,7 +141,7 @@ describe('POST …/archive/verify', () => {
     ]);
   });
 
-  it('tells an archive that is not the recorded one', async () => {
+  it('detects an archive that is not the recorded one', async () => {
     const other = await routes.folder.repository('other');
     await other.commit({ a: 'a' });
     await routes.folder.bundle('owner__other.bundle', other);
@@ -159,7 +159,7 @@ describe('POST …/archive/verify', () => {
     });
   });
 
-  it('verifies one archive at a time, and says when to try again', async () => {
+  it('verifies one archive at a time, and tells other callers when to retry', async () => {
     const answers = await Promise.all([routes.verify(), routes.verify(), routes.verify()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 429, 429]);
     const refused = answers.find(({ status }) => status === 429);
@@ -168,10 +168,10 @@ describe('POST …/archive/verify', () => {
   });
 });
 
-describe('without archives', () => {
+describe('the archive routes', () => {
   const paths = ['', '/files', '/file?path=a', '/bundle'];
 
-  it('a server that has none says so', async () => {
+  it('explain that a server has no archives', async () => {
     const hosted = createClient({ db: routes.db });
     for (const rest of paths) {
       const { status, body } = await hosted.get(at(rest));
@@ -184,7 +184,7 @@ describe('without archives', () => {
     expect((await hosted.post(at('/verify'), undefined)).status).toBe(503);
   });
 
-  it('a missing folder is named by its variable, not by its path', async () => {
+  it('name a missing folder by its variable, not by its path', async () => {
     const missing = createClient({
       db: routes.db,
       environment: { BACKUP_ARCHIVE_PATH: join(routes.folder.outside, 'none') },

@@ -15,12 +15,12 @@ import { createClient } from '../../support/client.ts';
 import { silentLog } from '../../support/databases.ts';
 import { createTestDeps, withSecret } from '../../support/deps.ts';
 
-// The archives themselves, as they are sent.
+// Downloads of whole archives.
 
 const routes = useArchiveRoutes();
 
 describe('GET …/archive/bundle', () => {
-  it('sends the archive, which git clones', async () => {
+  it('sends an archive that git can clone', async () => {
     const { status, bytes, headers } = await routes.client.get(at('/bundle'));
     expect(status).toBe(200);
     expect(headers.get('content-length')).toBe(String(bytes.length));
@@ -32,7 +32,7 @@ describe('GET …/archive/bundle', () => {
     expect(await copy.git('rev-parse', 'FETCH_HEAD')).toBe(routes.commit);
   });
 
-  it('sends nothing that a link outside of the folder leads to', async () => {
+  it('does not follow links that lead outside of the folder', async () => {
     const secret = join(routes.folder.outside, 'secret.bundle');
     await routes.folder.write('../outside/secret.bundle', 'a secret');
     await symlink(secret, join(routes.folder.root, 'owner__linked.bundle'));
@@ -41,7 +41,7 @@ describe('GET …/archive/bundle', () => {
     expect(text).not.toContain('a secret');
   });
 
-  it('sends no other file of the folder, whatever the record names', async () => {
+  it('sends no other file of the folder, whatever name is recorded', async () => {
     await routes.folder.write('../outside/secret.bundle', 'a secret');
     for (const [name, key] of [
       ['owner/up', '../outside/secret.bundle'],
@@ -54,7 +54,7 @@ describe('GET …/archive/bundle', () => {
     }
   });
 
-  it('closes the file after HEAD, and tells its size', async () => {
+  it('closes the file after HEAD, and returns its size', async () => {
     const closed: boolean[] = [];
     const watched = createClient({
       db: routes.db,
@@ -88,7 +88,7 @@ describe('GET …/archive/bundle', () => {
     expect(closed).toEqual([true]);
   });
 
-  it('sends each file of an archive that others continue', async () => {
+  it('sends each file of an archive that other bundles continue', async () => {
     const app = await routes.folder.repository('chain');
     const chain = createChain(routes.folder.root, 'owner__chain.bundle', app);
     for (const text of ['one', 'two', 'three']) {
@@ -135,7 +135,7 @@ describe('GET …/archive/bundle', () => {
     }
   });
 
-  it('closes the file when the client leaves', async () => {
+  it('closes the file when the client disconnects', async () => {
     await routes.folder.write('owner__long.bundle', '');
     await truncate(join(routes.folder.root, 'owner__long.bundle'), 2 ** 30);
     const opened: ArchiveDownload[] = [];
@@ -181,7 +181,7 @@ describe('GET …/archive/bundle', () => {
     await server.close();
   });
 
-  it('fails instead of sending less than it announced', async () => {
+  it('aborts if it cannot send as much as it announced', async () => {
     const archives = createServedArchives(routes.client.deps);
     await routes.folder.write('owner__cut.bundle', 'x'.repeat(2 ** 20));
     const call = { signal: new AbortController().signal };

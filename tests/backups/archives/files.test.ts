@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { at, SCRIPT, SECRET, useArchiveRoutes } from '../../support/archive-routes.ts';
 import { makeTarball } from '../../support/archives.ts';
 
-// The files inside an archive that the worker made.
+// Files inside an archive made by the worker.
 
 const routes = useArchiveRoutes();
 
@@ -27,7 +27,7 @@ describe('GET …/archive/files', () => {
   it.each([
     ['a bundle', 'local/App', 5],
     ['a tar.gz', 'owner/tarred', 5],
-  ])('goes on after a page of %s, to each file once', async (_name, repository, count) => {
+  ])('pages through %s, listing each file once', async (_name, repository, count) => {
     const entries = ['a', 'b', 'c', 'd', 'e'].map((name) => [{ name }, name] as const);
     await routes.folder.write(
       'owner__tarred.tar.gz',
@@ -68,13 +68,13 @@ describe('GET …/archive/file', () => {
   const file = (path: string, repository?: string) =>
     routes.client.get(at(`/file?path=${encodeURIComponent(path)}`, repository));
 
-  it('sends the bytes as they are, secrets included', async () => {
+  it('sends the archived bytes, secrets included', async () => {
     const { status, text, headers } = await file('src/token.txt');
     expect([status, text]).toEqual([200, SECRET]);
     expect(headers.get('content-length')).toBe(String(SECRET.length));
   });
 
-  it('sends a page as a download that runs nowhere', async () => {
+  it('sends an HTML page as a download that no browser runs', async () => {
     const { text, headers } = await file('src/page.html');
     expect(text).toBe(SCRIPT);
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -87,7 +87,7 @@ describe('GET …/archive/file', () => {
     });
   });
 
-  it('gives any name, also in ASCII', async () => {
+  it('sends any file name, with an ASCII fallback', async () => {
     const { headers } = await file('src/näme "x".txt');
     expect(headers.get('content-disposition')).toBe(
       `attachment; filename="n_me _x_.txt"; filename*=UTF-8''n%C3%A4me%20%22x%22.txt`,
@@ -107,19 +107,19 @@ describe('GET …/archive/file', () => {
     ['/etc/passwd', 400],
     ['src\\page.html', 400],
     ['', 400],
-  ])('answers for %j with %i, as JSON', async (path, expected) => {
+  ])('answers the path %j with %i, as JSON', async (path, expected) => {
     const { status, body } = await file(path);
     expect([status, body]).toMatchObject([expected, { error: expect.any(String) }]);
   });
 
-  it('reads 4 archives of a caller at a time, and says when to try again', async () => {
+  it('reads 4 archives at a time for each caller, and tells others when to retry', async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => file('README.md')));
     const counts = Map.groupBy(answers, ({ status }) => status);
     expect([counts.get(200)?.length, counts.get(429)?.length]).toEqual([4, 2]);
     expect((await file('README.md')).status).toBe(200);
   });
 
-  it('says how large a file may be', async () => {
+  it('reports the maximum size of a file that is too large', async () => {
     expect((await file('large.bin')).body).toMatchObject({
       error: expect.stringContaining('at most 10485760'),
     });

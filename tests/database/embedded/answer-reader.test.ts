@@ -11,7 +11,7 @@ const answer = Buffer.concat([
   readyMessage('T'),
 ]);
 
-/** The bytes in pieces of this length. */
+/** Splits the bytes into pieces of this length. */
 function pieces(bytes: Buffer, length: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / length) }, (_, n) =>
     bytes.subarray(n * length, (n + 1) * length),
@@ -19,7 +19,7 @@ function pieces(bytes: Buffer, length: number): Buffer[] {
 }
 
 describe.each([1, 3, 7, 1000])('an answer in pieces of %i bytes', (length) => {
-  it('is passed on but for what is withheld', () => {
+  it('is passed on without the withheld messages', () => {
     const passed: Buffer[] = [];
     const reader = new AnswerReader('1Z', (output) => passed.push(output));
     for (const piece of pieces(answer, length)) reader.push(piece);
@@ -28,7 +28,7 @@ describe.each([1, 3, 7, 1000])('an answer in pieces of %i bytes', (length) => {
     );
   });
 
-  it('is understood', () => {
+  it('is parsed', () => {
     const reader = new AnswerReader('', () => undefined);
     for (const piece of pieces(answer, length)) reader.push(piece);
     expect(reader).toMatchObject({ status: 'T', tags: ['SELECT 2'] });

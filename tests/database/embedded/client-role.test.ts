@@ -23,7 +23,7 @@ async function open(): Promise<void> {
   client = await connect(db.url);
 }
 
-// A data directory as it was made when every client was a superuser.
+// A data directory from when every client was a superuser.
 beforeAll(async () => {
   const dataDir = join(parent, 'data');
   await mkdir(dataDir, { mode: 0o755 });
@@ -64,7 +64,7 @@ it.each([
   'UPDATE pg_authid SET rolsuper = true',
   'CREATE ROLE evil SUPERUSER',
   'ALTER ROLE observatory SUPERUSER',
-])('refuses what reaches beyond the data: %s', async (text) => {
+])('a client cannot reach beyond the data: %s', async (text) => {
   await expect(client.query(text)).rejects.toMatchObject({ code: '42501' });
   await expect(db.query({ text })).rejects.toMatchObject({ code: '42501' });
 });
@@ -83,7 +83,7 @@ describe('the rights of a superuser', () => {
     "ALTER ROLE observatory SET session_authorization = 'postgres'",
     `BEGIN; SELECT 1 / 0; ROLLBACK; SET SESSION AUTHORIZATION postgres`,
     'DO $$ BEGIN PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN SET ROLE postgres; END $$',
-  ])('cannot be had by %s', async (text) => {
+  ])('cannot be gained by %s', async (text) => {
     await expect(client.query(text)).rejects.toMatchObject({
       code: expect.stringMatching(/^(42501|22012)$/),
     });
@@ -103,7 +103,7 @@ describe('the rights of a superuser', () => {
   });
 });
 
-it('gives objects of an older version to the role of the clients', async () => {
+it('the client role owns objects of older versions', async () => {
   await client.query(`ALTER TABLE t ADD COLUMN c int; ALTER TABLE "My schema"."A b" ADD COLUMN c int;
     ALTER TABLE p1 ADD CHECK (a > 0); ALTER SEQUENCE s RESTART; ALTER TYPE mood ADD VALUE 'good';
     ALTER DOMAIN positive ADD CHECK (VALUE > 0); ALTER TYPE pair ADD ATTRIBUTE c int;
@@ -115,7 +115,7 @@ it('gives objects of an older version to the role of the clients', async () => {
   expect(rows).toEqual([]);
 });
 
-it('runs nothing that a client made when it starts again', async () => {
+it('a restart runs no code created by a client', async () => {
   await expect(client.query('ALTER DATABASE postgres SET search_path = public')).rejects.toThrow();
   await client.query(`
     CREATE FUNCTION grab(a oid, b int) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -137,7 +137,7 @@ it('runs nothing that a client made when it starts again', async () => {
   await client.query('DROP OPERATOR public.= (oid, int); DROP FUNCTION grab');
 });
 
-it('leaves all files to their owner alone, also those of an older version', async () => {
+it('all files are accessible to their owner only, even those of an older version', async () => {
   const dataDir = join(parent, 'data');
   const entries = await readdir(dataDir, { recursive: true });
   const open = [];

@@ -31,19 +31,19 @@ async function connect(options: object = {}): Promise<Client> {
   return client;
 }
 
-/** Resolves when this many wait for a lease. */
+/** Resolves when this many clients wait for a lease. */
 async function untilWaiting(count: number): Promise<void> {
   await expect.poll(() => db.poolStats().waiting).toBe(count);
 }
 
-/** Counts the rows of `t` from this process, and waits longer for it than for an idle client. */
+/** Counts the rows of `t` from this process, waiting longer than the limit of an idle client. */
 async function countRows(): Promise<number | undefined> {
   const text = 'SELECT count(*)::int AS n FROM t';
   return (await db.query<{ n: number }>({ text }, [], { timeoutMs: 120_000 }))[0]?.n;
 }
 
 describe('several clients', () => {
-  it('each get their own answers, with named and unnamed statements', async () => {
+  it('get their own answers, with named and unnamed statements', async () => {
     const pool = new Pool({ connectionString: url, max: 8 });
     const ask = async (n: number) => {
       const name = n % 2 === 0 ? { name: `statement-${n % 3}` } : {};
@@ -58,7 +58,7 @@ describe('several clients', () => {
     await pool.end();
   });
 
-  it('use one name for different statements', async () => {
+  it('can use one name for different statements', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.query({ name: 's', text: 'SELECT 1 AS n' });
     await two.query({ name: 's', text: 'SELECT 2 AS n' });
@@ -83,7 +83,7 @@ describe('several clients', () => {
     await expect.poll(() => db.query({ text })).toEqual([{ n: 0, gone: true }]);
   });
 
-  it('do not see into a transaction, and the process does not run inside it', async () => {
+  it('do not see uncommitted changes, and queries of the process do not run in their transaction', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await client.query('INSERT INTO t VALUES (1)');
@@ -93,7 +93,7 @@ describe('several clients', () => {
     expect(await counted).toBe(0);
   });
 
-  it('wait in order for a transaction of another', async () => {
+  it("wait in order for another client's transaction", async () => {
     const [one, two] = [await connect(), await connect()];
     await one.query('BEGIN');
     await one.query('INSERT INTO t VALUES (1)');
@@ -103,7 +103,7 @@ describe('several clients', () => {
     expect((await second).rows).toEqual([{ n: 1 }]);
   });
 
-  it('go on after the error of one', async () => {
+  it('keep working after an error of one of them', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.query('BEGIN');
     await expect(one.query('SELECT nonsense')).rejects.toMatchObject({ code: '42703' });
@@ -113,7 +113,7 @@ describe('several clients', () => {
     expect((await asked).rows).toEqual([{ n: 1 }]);
   });
 
-  it('are refused with 53300 beyond a hundred, with those of the process itself', async () => {
+  it('are rejected with 53300 beyond 100, including those of the process itself', async () => {
     const free = 100 - db.poolStats().total;
     await Promise.all(Array.from({ length: free }, () => connect()));
     await expect(connect()).rejects.toMatchObject({ code: '53300' });
@@ -121,8 +121,8 @@ describe('several clients', () => {
   });
 });
 
-describe('a client that leaves in a transaction', () => {
-  it('is rolled back, and its lease goes on', async () => {
+describe('a client that disconnects in a transaction', () => {
+  it('is rolled back, and its lease is passed on', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await client.query('INSERT INTO t VALUES (1)');
@@ -131,7 +131,7 @@ describe('a client that leaves in a transaction', () => {
     expect(await counted).toBe(0);
   });
 
-  it('is dropped from the queue', async () => {
+  it('is removed from the queue', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.query('BEGIN');
     const never = expect(two.query('INSERT INTO t VALUES (2)')).rejects.toThrow();
@@ -145,7 +145,7 @@ describe('a client that leaves in a transaction', () => {
 });
 
 describe('a client that is idle in a transaction', () => {
-  it('is ended with 25P03 after 30 seconds when another waits', async () => {
+  it('is disconnected with 25P03 after 30 seconds if another waits', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await client.query('INSERT INTO t VALUES (1)');
@@ -158,7 +158,7 @@ describe('a client that is idle in a transaction', () => {
     expect(await counted).toBe(0);
   });
 
-  it('stays while nobody waits, and is ended when somebody does', async () => {
+  it('stays connected while nobody waits, and is disconnected once somebody does', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await expect.poll(() => clock.sleepers()).toBe(1);
@@ -176,7 +176,7 @@ describe('a client that is idle in a transaction', () => {
 });
 
 describe('settings', () => {
-  it('are each client’s own', async () => {
+  it('belong to each client', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.query("SET timezone = 'Europe/Paris'");
     await two.query("SELECT set_config('search_path', '', false)");
@@ -198,7 +198,7 @@ describe('settings', () => {
     expect((await client.query(show)).rows).toEqual([{ name: 'test', mem: '9MB' }]);
   });
 
-  it('made by a prepared statement are seen', async () => {
+  it('changed by a prepared statement take effect', async () => {
     const client = await connect();
     const statement = { name: 'zone', text: "SELECT set_config('TimeZone', $1, false)" };
     await client.query({ ...statement, values: ['Asia/Tokyo'] });
@@ -208,7 +208,7 @@ describe('settings', () => {
     expect(rows).toEqual([{ zone: 'Europe/Rome' }]);
   });
 
-  it('of a rolled-back transaction are gone', async () => {
+  it('changed in a rolled-back transaction are reset', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await client.query("SET timezone = 'Europe/Paris'");
@@ -217,7 +217,7 @@ describe('settings', () => {
     expect((await client.query('SHOW timezone')).rows).toEqual([{ TimeZone: 'UTC' }]);
   });
 
-  it('that Postgres refuses end the client', async () => {
+  it('disconnect the client if Postgres rejects them', async () => {
     const client = await connect({ options: '-c nonsense=1' });
     await expect(client.query('SELECT 1')).rejects.toMatchObject({ code: '42704' });
     expect(await countRows()).toBe(0);

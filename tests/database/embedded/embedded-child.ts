@@ -2,7 +2,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createLog } from '../../../lib/log.ts';
 
-// Opens the database in the directory that it is given, stores a row, says so, and stays.
+// Opens the database in the given directory, stores a row, reports it, and keeps running.
 const db = await openEmbeddedDatabase({
   dataDir: process.argv[2] ?? '',
   listen: null,

@@ -3,8 +3,8 @@ import { openEmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createLog } from '../../../lib/log.ts';
 import { connect } from '../../support/connection.ts';
 
-// Crashes the database in the directory that it is given three times over its socket, says so, and closes
-// it on SIGTERM. Then it says how many timers, threads and sockets are left, and ends by itself if nothing keeps it alive.
+// Crashes the database in the given directory three times over its socket, reports it, and closes it on SIGTERM. Then
+// reports how many timers, threads and sockets are left, and exits unless something keeps it alive.
 const db = await openEmbeddedDatabase({
   dataDir: process.argv[2] ?? '',
   listen: null,

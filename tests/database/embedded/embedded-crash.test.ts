@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-it('leaves no thread or timer that keeps the process alive once it has crashed and was closed', async () => {
+it('a closed database that has crashed leaves no thread or timer to keep the process alive', async () => {
   const script = fileURLToPath(new URL('./embedded-crash-child.ts', import.meta.url));
   const child = spawn(process.execPath, [script, dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -21,7 +21,7 @@ it('leaves no thread or timer that keeps the process alive once it has crashed a
   child.stdout.on('data', (chunk) => {
     said += String(chunk);
     if (said.endsWith('ready, ')) child.kill('SIGTERM');
-    // What is left would keep it alive for ever: the end of the test must not wait for it.
+    // A leftover would keep the child alive forever: the test must not wait for it.
     if (/[^0] left$/.test(said)) child.kill('SIGKILL');
   });
   const [code] = await exit;

@@ -23,14 +23,14 @@ beforeEach(async () => {
   dataDir = join(parent, 'data');
 });
 
-/** Puts a database there that has nothing in it: to make one takes seconds. */
+/** Copies an empty database there, because creating one takes seconds. */
 const copySound = () => copyTemplate(inject('embeddedTemplates'), dataDir, 'empty');
 
 function open(listen: PortOptions | null = null): Promise<EmbeddedDatabase> {
   return openEmbeddedDatabase({ dataDir, listen, log: silentLog, clock: systemClock });
 }
 
-/** Another process with the same data directory; resolves when it has stored its row. */
+/** Starts another process with the same data directory; resolves when it has stored its row. */
 async function startChild() {
   const script = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
   const child = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -46,7 +46,7 @@ async function startChild() {
 const password = 'a long password';
 const countRows = { text: 'SELECT count(*)::int AS n FROM t' };
 
-it('keeps what was stored, in a directory for its owner alone', async () => {
+it('the database keeps its data, in a directory accessible to its owner only', async () => {
   const first = await open();
   await first.query({ text: 'CREATE TABLE t (a int)' });
   await first.query({ text: 'INSERT INTO t VALUES (1)' });
@@ -59,7 +59,7 @@ it('keeps what was stored, in a directory for its owner alone', async () => {
   await second.close();
 });
 
-it('is refused to another process, and free again when that one was killed', async () => {
+it('the directory cannot be opened by two processes, and is free after one was killed', async () => {
   copySound();
   const { child, exit, errors } = await startChild();
   expect(errors()).toBe('');
@@ -72,14 +72,14 @@ it('is refused to another process, and free again when that one was killed', asy
   await db.close();
 });
 
-it('is refused a second time in one process', async () => {
+it('the directory cannot be opened twice in one process', async () => {
   copySound();
   const db = await open();
   await expect(open()).rejects.toThrow('DATA_DIR is in use');
   await db.close();
 });
 
-it('begins anew where a first start was interrupted', async () => {
+it('the database is created again after an interrupted first start', async () => {
   await mkdir(join(dataDir, 'postgres'), { recursive: true });
   await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '18\n');
   await writeFile(join(dataDir, 'postgres.unfinished'), '');
@@ -88,7 +88,7 @@ it('begins anew where a first start was interrupted', async () => {
   await db.close();
 });
 
-it('says that the data is damaged, and keeps it', async () => {
+it('damaged data is reported and kept', async () => {
   copySound();
   const control = join(dataDir, 'postgres', 'global', 'pg_control');
   await truncate(control, 100);
@@ -103,18 +103,14 @@ it('says that the data is damaged, and keeps it', async () => {
 
 it.each([
   ['has no version', (folder: string) => rm(join(folder, 'PG_VERSION')), /PG_VERSION is missing/],
-  [
-    'is of another version',
-    writeTo('PG_VERSION', '17\n'),
-    /is of Postgres 17, and this .* reads 18/,
-  ],
-  ['has a version that is none', writeTo('PG_VERSION', '\0\0'), /PG_VERSION holds no version/],
+  ['has another version', writeTo('PG_VERSION', '17\n'), /is of Postgres 17, and this .* reads 18/],
+  ['has an invalid version', writeTo('PG_VERSION', '\0\0'), /PG_VERSION contains no version/],
   ['has no control file', (folder: string) => rm(join(folder, 'global/pg_control')), /pg_control/],
   ['has noise as control file', writeTo('global/pg_control', noise(8192)), /is damaged \(.+\)/],
   ['has no catalog', (folder: string) => rm(join(folder, 'base'), { recursive: true }), /damaged/],
   ['has noise as catalog', overwriteCatalog, /is damaged \(.+\)/],
   ['has noise as settings', writeTo('postgresql.conf', noise(100)), /is damaged \(.+\)/],
-])('says that a database %s, and keeps what is there', async (_what, damage, reason) => {
+])('a database that %s is reported and kept', async (_what, damage, reason) => {
   copySound();
   const folder = join(dataDir, 'postgres');
   await damage(folder);
@@ -126,13 +122,13 @@ it.each([
   expect(await listFiles(folder)).toEqual(expect.arrayContaining(before));
 });
 
-/** All but what Postgres makes anew at each start. */
+/** All files except those that Postgres recreates at each start. */
 async function listFiles(folder: string): Promise<string[]> {
   const files = await readdir(folder, { recursive: true });
   return files.filter((file) => !file.endsWith('pg_internal.init'));
 }
 
-/** Bytes that mean nothing, the same each time. */
+/** Random-looking bytes, the same each time. */
 function noise(length: number): Buffer {
   return Buffer.from(Array.from({ length }, (_, index) => (index * 197 + 101) % 256));
 }
@@ -141,7 +137,7 @@ function writeTo(file: string, content: string | Buffer) {
   return (folder: string) => writeFile(join(folder, file), content);
 }
 
-/** pg_class, pg_type and the other catalogs that the start reads. */
+/** Overwrites pg_class, pg_type and the other catalogs that are read at the start. */
 async function overwriteCatalog(folder: string): Promise<void> {
   const base = join(folder, 'base', '5');
   for (const file of await readdir(base)) {
@@ -149,7 +145,7 @@ async function overwriteCatalog(folder: string): Promise<void> {
   }
 }
 
-it('listens where a killed process has left its socket', async () => {
+it('the database listens even if a killed process left its socket', async () => {
   copySound();
   const { child, exit } = await startChild();
   child.kill('SIGKILL');
@@ -163,11 +159,11 @@ it('listens where a killed process has left its socket', async () => {
   expect(await readdir(dataDir)).not.toContain('.s.PGSQL.5432');
 });
 
-describe('a path too long for a socket', () => {
+describe('a path that is too long for a socket', () => {
   const cwd = process.cwd();
   afterEach(() => process.chdir(cwd));
 
-  it('is told from the working directory where that is shorter', async () => {
+  it('is replaced by a relative path if that is short enough', async () => {
     const near = join(parent, 'n'.repeat(100));
     await mkdir(near);
     process.chdir(near);
@@ -178,7 +174,7 @@ describe('a path too long for a socket', () => {
     await db.close();
   });
 
-  it('is refused where that is too long as well', async () => {
+  it('is rejected if the relative path is too long as well', async () => {
     dataDir = join(parent, 'n'.repeat(100), 'data');
     await expect(open()).rejects.toThrow(
       new ConfigError(
@@ -188,14 +184,14 @@ describe('a path too long for a socket', () => {
   });
 });
 
-it('says that the directory is none', async () => {
+it('a DATA_DIR that is not a directory is reported', async () => {
   await writeFile(dataDir, '');
   await expect(open()).rejects.toThrow(new ConfigError('DATA_DIR is not a directory'));
 });
 
-it('says that the directory is not writable', async () => {
+it('a DATA_DIR that is not writable is reported', async () => {
   await mkdir(dataDir, { mode: 0o500 });
-  // The superuser may write anywhere.
+  // root may write anywhere.
   const isRoot = process.getuid?.() === 0;
   if (isRoot) process.seteuid?.(65534);
   try {
@@ -205,7 +201,7 @@ it('says that the directory is not writable', async () => {
   }
 });
 
-it('says that the port is taken, and leaves the directory free', async () => {
+it('a taken port is reported, and leaves the directory free', async () => {
   copySound();
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
@@ -220,7 +216,7 @@ it('says that the port is taken, and leaves the directory free', async () => {
   await (await open({ port, password })).close();
 });
 
-it('starts again when a statement crashed it, with what was stored', async () => {
+it('the database restarts with its data after a statement crashed it', async () => {
   copySound();
   const db = await open();
   await db.query({ text: 'CREATE TABLE t (a int)' });

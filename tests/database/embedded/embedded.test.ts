@@ -5,7 +5,7 @@ import { createTestClock } from '../../support/clock.ts';
 import { connect } from '../../support/connection.ts';
 import { openTemporary } from './open-temporary.ts';
 
-/** A machine that is busy takes longer to start a statement. */
+/** Generous, because a busy machine takes longer to start a statement. */
 const patience = { timeout: 30_000 };
 const clock = createTestClock();
 let db: EmbeddedDatabase;
@@ -16,13 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-it('says its driver and the address where it listens', () => {
+it('the embedded database reports its driver and address', () => {
   expect(db.driver).toBe('embedded');
   expect(url).toMatch(/^postgres:\/\/\/postgres\?host=%2F.+&port=5432&user=postgres/);
   expect(db.portUrl).toBeNull();
 });
 
-it('answers rows as objects, with the types of the pg driver', async () => {
+it('the embedded database returns rows as objects, with the types of the pg driver', async () => {
   const text = `SELECT $1::text AS text, $2::int AS int, $3::boolean AS bool, $4::text[] AS list,
     $5::text AS missing, 9::bigint AS big, '2026-03-04 05:06:07.123456+00'::timestamptz::text AS time`;
   expect(await db.query({ text }, ['ä', 7, true, ['a,b', '"', null], null])).toEqual([
@@ -38,19 +38,19 @@ it('answers rows as objects, with the types of the pg driver', async () => {
   ]);
 });
 
-it('keeps the microseconds of a time that it is given', async () => {
+it('the embedded database keeps the microseconds of times', async () => {
   const time = '2026-03-04T05:06:07.123456Z';
   expect(await db.query({ text: 'SELECT $1::timestamptz::text AS t' }, [time])).toEqual([
     { t: '2026-03-04 05:06:07.123456+00' },
   ]);
 });
 
-it('has the vector extension at hand', async () => {
+it('the embedded database offers the vector extension', async () => {
   await db.query({ text: 'CREATE EXTENSION IF NOT EXISTS vector' });
   expect(await db.query({ text: "SELECT '[1,2]'::vector::text AS v" })).toEqual([{ v: '[1,2]' }]);
 });
 
-it('prepares a named statement once', async () => {
+it('the embedded database prepares a named statement once', async () => {
   const statement = { name: 'twice', text: 'SELECT $1::int * 2 AS double' };
   expect(await db.query(statement, [1])).toEqual([{ double: 2 }]);
   expect(await db.query(statement, [2])).toEqual([{ double: 4 }]);
@@ -58,12 +58,12 @@ it('prepares a named statement once', async () => {
   expect(await db.query({ text })).toEqual([{ n: 1 }]);
 });
 
-it('throws a failed statement as the driver does, and goes on', async () => {
+it('the embedded database throws errors of statements like the driver, and keeps working', async () => {
   await expect(db.query({ text: 'SELECT 1/0' })).rejects.toMatchObject({ code: '22012' });
   expect(await db.query({ text: 'SELECT 1 AS a' })).toEqual([{ a: 1 }]);
 });
 
-it('answers many statements at once, each its own', async () => {
+it('the embedded database answers many concurrent statements correctly', async () => {
   const numbers = Array.from({ length: 200 }, (_, n) => n);
   const rows = await Promise.all(
     numbers.map((n) => db.query<{ n: number }>({ text: 'SELECT $1::int AS n' }, [n])),
@@ -71,7 +71,7 @@ it('answers many statements at once, each its own', async () => {
   expect(rows.flat().map(({ n }) => n)).toEqual(numbers);
 });
 
-it('gives up with SERVICE_UNAVAILABLE when its lease does not come in time', async () => {
+it('a statement fails with SERVICE_UNAVAILABLE if it gets no lease in time', async () => {
   const client = await connect(url);
   await client.query('BEGIN');
   const asked = expect(
@@ -82,7 +82,7 @@ it('gives up with SERVICE_UNAVAILABLE when its lease does not come in time', asy
   await client.end();
 });
 
-it('counts clients and those who wait', async () => {
+it('the embedded database counts connected and waiting clients', async () => {
   const client = await connect(url);
   await client.query('BEGIN');
   const idle = db.poolStats().idle;
@@ -93,7 +93,7 @@ it('counts clients and those who wait', async () => {
   await client.end();
 });
 
-it('fails a statement that overflows the stack, and answers the next', async () => {
+it('a statement that overflows the stack fails, and the next one is answered', async () => {
   await db.query({
     text: `CREATE FUNCTION endless(n int) RETURNS int LANGUAGE plpgsql
       AS $$ BEGIN RETURN endless(n + 1); END $$`,
@@ -102,7 +102,7 @@ it('fails a statement that overflows the stack, and answers the next', async () 
   expect(await db.query({ text: 'SELECT 1 AS a' })).toEqual([{ a: 1 }]);
 });
 
-it('is unavailable once it has been closed, and closes once', async () => {
+it('the embedded database is unavailable once closed, and closes once', async () => {
   const other = await openTemporary(clock);
   const running = other.query({ text: 'SELECT 1 AS a FROM pg_sleep(0.5)' });
   await expect.poll(() => other.poolStats(), patience).toMatchObject({ total: 1, idle: 0 });
@@ -115,7 +115,7 @@ it('is unavailable once it has been closed, and closes once', async () => {
   });
 });
 
-it('ends its clients when it closes, also one in a transaction', async () => {
+it('closing the embedded database disconnects its clients, even one in a transaction', async () => {
   const other = await openTemporary(clock);
   const client = await connect(other.url);
   await client.query('BEGIN');

@@ -8,10 +8,10 @@ import { createTestClock } from '../../support/clock.ts';
 import { connect, socketOf } from '../../support/connection.ts';
 import { openTemporary } from './open-temporary.ts';
 
-/** A machine that is busy takes longer to start a statement. */
+/** Generous, because a busy machine takes longer to start a statement. */
 const patience = { timeout: 30_000 };
 const testClock = createTestClock();
-/** How many time limits have begun. */
+/** How many time limits have been started. */
 let limits = 0;
 const clock = {
   ...testClock,
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-/** A client in a transaction that has stored a row, and what the server ends it with. */
+/** A client in a transaction that has stored a row, and the error with which the server disconnects it. */
 async function begin(): Promise<{ client: Client; ended: Promise<unknown> }> {
   const client = await connect(url);
   const ended = new Promise((resolve) => client.once('error', resolve));
@@ -39,13 +39,13 @@ async function begin(): Promise<{ client: Client; ended: Promise<unknown> }> {
   return { client, ended };
 }
 
-/** Counts the rows of `t` from this process, and waits longer for it than any client may take. */
+/** Counts the rows of `t` from this process, waiting longer than any client may take. */
 async function countRows(): Promise<number | undefined> {
   const text = 'SELECT count(*)::int AS n FROM t';
   return (await db.query<{ n: number }>({ text }, [], { timeoutMs: 3_600_000 }))[0]?.n;
 }
 
-/** Asks for more than a socket holds, and stops reading when it begins to come. */
+/** Requests more than a socket can buffer, and stops reading once data arrives. */
 async function askAndNotRead(client: Client): Promise<{ answer: Promise<QueryResult | Error> }> {
   const { stream } = client.connection;
   const limitsBefore = limits;
@@ -54,13 +54,13 @@ async function askAndNotRead(client: Client): Promise<{ answer: Promise<QueryRes
     .query("SELECT repeat('x', 1000000) FROM generate_series(1, 32)")
     .catch((error: Error) => error);
   await begun;
-  // One limit for the statement, and one from its end.
+  // One limit for the statement, and one that starts when it ends.
   await expect.poll(() => limits, patience).toBe(limitsBefore + 2);
   return { answer };
 }
 
-describe('a client that does not read what it asked for in a transaction', () => {
-  it('is cut off and rolled back after 30 seconds when another waits', async () => {
+describe('a client that does not read its result in a transaction', () => {
+  it('is cut off and rolled back after 30 seconds if another waits', async () => {
     const { client } = await begin();
     const { answer } = await askAndNotRead(client);
     const counted = countRows();
@@ -71,7 +71,7 @@ describe('a client that does not read what it asked for in a transaction', () =>
     expect(await answer).toBeInstanceOf(Error);
   });
 
-  it('gets all of it when it goes on in time', async () => {
+  it('gets the whole result if it continues in time', async () => {
     const { client } = await begin();
     const { answer } = await askAndNotRead(client);
     const counted = countRows();
@@ -84,7 +84,7 @@ describe('a client that does not read what it asked for in a transaction', () =>
   });
 });
 
-it('lets others ask between statements that a client sent at once', async () => {
+it('other clients are served between pipelined statements', async () => {
   await db.query({ text: 'CREATE TABLE many (a int)' });
   const sleeping = clock.sleepers();
   const socket = connectSocket(socketOf(url));
@@ -99,11 +99,11 @@ it('lets others ask between statements that a client sent at once', async () => 
   const [counted] = await db.query<{ n: number }>({ text: 'SELECT count(*)::int AS n FROM many' });
   expect(counted?.n).toBeLessThan(1000);
   socket.destroy();
-  // Its last statement may still be running, with a limit that the next test would count.
+  // The last statement may still be running, with a limit that the next test would count.
   await expect.poll(() => clock.sleepers(), patience).toBe(sleeping);
 });
 
-/** A connection that says nothing. Resolves when the server has begun to wait for it. */
+/** A connection that sends nothing. Resolves when the server has started to wait for it. */
 async function connectSilently(): Promise<Socket> {
   const sleeping = clock.sleepers();
   const socket = connectSocket(socketOf(url));
@@ -111,7 +111,7 @@ async function connectSilently(): Promise<Socket> {
   return socket;
 }
 
-it('ends a client that has not said who it is after 5 seconds', async () => {
+it('a client that sends no startup packet is disconnected after 5 seconds', async () => {
   const socket = await connectSilently();
   clock.advance(5_000);
   expect(String((await once(socket, 'data'))[0])).toContain('08006');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { LeaseQueue } from '../../../lib/database/embedded/lease-queue.ts';
 
-it('gives leases in the order in which they were asked for', async () => {
+it('a queue grants leases in the order of requests', async () => {
   const leases = new LeaseQueue();
   const first = await leases.acquire();
   const order: number[] = [];
@@ -15,7 +15,7 @@ it('gives leases in the order in which they were asked for', async () => {
   expect(order).toEqual([1, 2, 3]);
 });
 
-it('passes over one who stopped waiting', async () => {
+it('a queue skips callers that stopped waiting', async () => {
   const leases = new LeaseQueue();
   const first = await leases.acquire();
   const given = new AbortController();
@@ -27,7 +27,7 @@ it('passes over one who stopped waiting', async () => {
   await next;
 });
 
-it('closes when the lease that is out has ended', async () => {
+it('a queue closes when the current lease has ended', async () => {
   const leases = new LeaseQueue();
   const lease = await leases.acquire();
   const refused = expect(leases.acquire()).rejects.toThrow('closed');

@@ -6,7 +6,7 @@ import { useDatabase } from '../../support/hooks.ts';
 
 const database = useDatabase(createEmbedded);
 
-it('tells the planner each hour how many rows there are', async () => {
+it('maintenance updates row estimates every hour', async () => {
   const clock = createTestClock();
   const upkeep = startMaintenance(database.db, { clock, log: silentLog });
   for (const logs of [100, 300]) {

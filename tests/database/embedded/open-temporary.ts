@@ -3,7 +3,7 @@ import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import type { PortOptions } from '../../../lib/database/embedded/server.ts';
 import { createEmbedded } from '../../support/databases.ts';
 
-/** An embedded database with our tables, in a directory of its own that is removed when it closes. */
+/** An embedded database with our tables, in its own directory, which is removed when it closes. */
 export async function openTemporary(
   clock: Clock,
   listen: PortOptions | null = null,

@@ -6,7 +6,7 @@ import { createTestClock } from '../../support/clock.ts';
 import { connectRaw } from '../../support/raw-client.ts';
 import { openTemporary } from './open-temporary.ts';
 
-/** A machine that is busy takes longer to start a statement. */
+/** Generous, because a busy machine takes longer to start a statement. */
 const patience = { timeout: 30_000 };
 const clock = createTestClock();
 const password = 'a/long:pass@word';
@@ -34,7 +34,7 @@ async function connect(withPassword: string, user = 'postgres'): Promise<Client>
   return client;
 }
 
-it('lets in a client that knows the password, by its URL', async () => {
+it('the port accepts a client with the password of its URL', async () => {
   const client = new Client({ connectionString: url });
   await client.connect();
   expect((await client.query('SELECT 1 AS a')).rows).toEqual([{ a: 1 }]);
@@ -44,14 +44,14 @@ it('lets in a client that knows the password, by its URL', async () => {
 it.each([
   ['a wrong password', 'another password'],
   ['a part of the password', password.slice(0, -1)],
-])('keeps out %s, after a second', async (_what, wrong) => {
+])('the port rejects %s after a second', async (_what, wrong) => {
   const refused = expect(connect(wrong)).rejects.toMatchObject({ code: '28P01' });
   await expect.poll(() => clock.sleepers(), patience).toBe(2);
   clock.advance(1_000);
   await refused;
 });
 
-it('asks for the password before it says which users exist', async () => {
+it('the port asks for the password before it reveals which users exist', async () => {
   const raw = await connectRaw(port());
   raw.send(startup('somebody'));
   expect(await raw.until(/^R.{8}$/s)).toBe('R\0\0\0\x08\0\0\0\x03');
@@ -60,10 +60,10 @@ it('asks for the password before it says which users exist', async () => {
 });
 
 it.each([
-  ['a query in place of the password', frame('Q', cstrings('SELECT 1'))],
+  ['a query instead of the password', frame('Q', cstrings('SELECT 1'))],
   ['a password of a megabyte', frame('p', cstrings('x'.repeat(1_000_000)))],
   ['a password without an end', frame('p', Buffer.from('x'))],
-])('ends a client that sends %s', async (_what, sent) => {
+])('the port disconnects a client that sends %s', async (_what, sent) => {
   const raw = await connectRaw(port());
   raw.send(startup('postgres'));
   await raw.until(/^R/);

@@ -32,7 +32,7 @@ const startup = frame('?', Buffer.concat([version, cstrings('user', 'postgres', 
 const ready = /Z.{4}I$/s;
 const rowsOfT = () => db.query({ text: 'SELECT a, b FROM t ORDER BY a' });
 
-it('refuses COPY FROM STDIN, and goes on', async () => {
+it('the server rejects COPY FROM STDIN, and keeps working', async () => {
   const prepared = { name: 'copy', text: 'COPY t FROM stdin' };
   for (const query of ['COPY t FROM stdin', prepared, 'BEGIN; COPY t FROM stdin; COMMIT']) {
     await expect(client.query(query)).rejects.toThrow('does not support COPY FROM STDIN');
@@ -41,7 +41,7 @@ it('refuses COPY FROM STDIN, and goes on', async () => {
   expect(await rowsOfT()).toEqual([]);
 });
 
-it('gives a large result whole', async () => {
+it('the server sends a large result completely', async () => {
   const { rows } = await client.query(
     "SELECT n, repeat('x', 200) AS text FROM generate_series(1, 100000) AS n",
   );
@@ -49,7 +49,7 @@ it('gives a large result whole', async () => {
   expect(rows.at(-1)).toEqual({ n: 100_000, text: 'x'.repeat(200) });
 });
 
-it('does not wait for a client that does not read its result', async () => {
+it('the server does not wait for a client that does not read its result', async () => {
   const raw = await connectRaw(socketOf(url));
   raw.send(startup);
   await raw.until(ready);
@@ -60,13 +60,13 @@ it('does not wait for a client that does not read its result', async () => {
   raw.socket.destroy();
 });
 
-it('reads a message of several megabytes', async () => {
+it('the server reads a message of several megabytes', async () => {
   const text = 'ä'.repeat(3_000_000);
   const { rows } = await client.query('SELECT length($1::text) AS n', [text]);
   expect(rows).toEqual([{ n: 3_000_000 }]);
 });
 
-it('gives a result in portions', async () => {
+it('the server sends a result in portions', async () => {
   const { rows } = await client.query({
     text: 'SELECT n FROM generate_series(1, 25) AS n',
     values: [],
@@ -75,7 +75,7 @@ it('gives a result in portions', async () => {
   expect(rows).toHaveLength(25);
 });
 
-it('refuses another role and another database', async () => {
+it('the server rejects another role or database', async () => {
   const as = async (user: string, database: string) => {
     const other = new Client({
       connectionString: url
@@ -96,14 +96,14 @@ describe('a client that breaks the protocol', () => {
     { fault: 'a length below its own', sent: `${startup}Q\0\0\0\x03` },
     { fault: 'a length beyond the limit', sent: `${startup}Q\x7f\xff\xff\xff` },
     { fault: 'a query without an end', sent: `${startup}Q\0\0\0\x05x` },
-  ])('is ended: $fault', async ({ sent }) => {
+  ])('is disconnected: $fault', async ({ sent }) => {
     const raw = await connectRaw(socketOf(url));
     raw.send(sent);
     expect(await raw.ended()).toContain('SFATAL\0VFATAL\0C08P01');
     expect((await client.query('SELECT 1 AS a')).rows).toEqual([{ a: 1 }]);
   });
 
-  it('hears of encryption that there is none', async () => {
+  it('is told that encryption is not available', async () => {
     const raw = await connectRaw(socketOf(url));
     raw.send('\0\0\0\x08\x04\xd2\x16\x2f');
     await raw.until(/^N/);
@@ -114,7 +114,7 @@ describe('a client that breaks the protocol', () => {
     raw.socket.destroy();
   });
 
-  it('loses an error before its Sync, not the lease of the others', async () => {
+  it('does not block others if it disconnects between an error and its Sync', async () => {
     const raw = await connectRaw(socketOf(url));
     const parse = frame('P', Buffer.concat([cstrings('', 'nonsense'), Buffer.alloc(2)]));
     raw.send(startup + Buffer.concat([parse, frame('H')]).toString('latin1'));

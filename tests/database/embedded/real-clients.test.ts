@@ -11,7 +11,7 @@ import { socketOf } from '../../support/connection.ts';
 import { useSharedFolder } from '../../support/folders.ts';
 import { openTemporary } from './open-temporary.ts';
 
-// The programs that people look into the embedded database with: psql, pg_dump and Drizzle Studio.
+// Programs with which people inspect the embedded database: psql, pg_dump and Drizzle Studio.
 
 const password = 'a/long:pass@word';
 let db: EmbeddedDatabase;
@@ -24,7 +24,7 @@ afterAll(async () => {
   await db.close();
 });
 
-/** The major version of a program of Postgres; null when it is not installed. */
+/** The major version of a Postgres program; null if it is not installed. */
 function versionOf(program: string): number | null {
   try {
     const said = execFileSync(program, ['--version'], { encoding: 'utf8' });
@@ -79,7 +79,7 @@ describe.skipIf(dumpVersion === null)('pg_dump (skipped where it is not installe
   });
   afterAll(() => server.close());
 
-  it('dumps the tables and rows, as often as it is asked', async () => {
+  it('dumps tables and rows, repeatedly', async () => {
     for (const _ of [1, 2]) {
       const { stdout } = await execa('pg_dump', ['-h', folder, '-U', 'postgres', 'postgres']);
       expect(stdout).toContain('CREATE TABLE public.execution_logs (');
@@ -92,8 +92,8 @@ describe.skipIf(dumpVersion === null)('pg_dump (skipped where it is not installe
 });
 
 /**
- * A socket that forwards to the database's, whose clients take the server to be of their own version:
- * pg_dump refuses any newer one, and a machine's pg_dump is often older than the embedded Postgres.
+ * A socket that forwards to the database's and reports the client's version as that of the server: pg_dump rejects a
+ * newer server, and a machine's pg_dump is often older than the embedded Postgres.
  */
 async function forgeVersion(path: string, version: number): Promise<Server> {
   const actual = /server_version\0\d+\.\d+\0/;
@@ -122,7 +122,7 @@ describe('Drizzle Studio', () => {
     const args = ['node_modules/drizzle-kit/bin.cjs', 'studio', '--config', config];
     studio = spawn(process.execPath, [...args, '--port', `${port}`, '--host', '127.0.0.1'], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      // Without a path there is no mkcert, and so no TLS.
+      // Without a PATH there is no mkcert, and thus no TLS.
       env: { HOME: folder, PATH: '' },
     });
     for await (const said of studio.stdout ?? []) {
@@ -131,7 +131,7 @@ describe('Drizzle Studio', () => {
   }, 60_000);
   afterAll(() => studio.kill());
 
-  /** Asks as the page does. */
+  /** Sends a request like the page of Drizzle Studio. */
   async function ask(type: string, data?: unknown): Promise<unknown> {
     const response = await fetch(`http://127.0.0.1:${port}/`, {
       method: 'POST',

@@ -9,7 +9,7 @@ import { connect as connectTo, socketOf } from '../../support/connection.ts';
 import { createEmbedded } from '../../support/databases.ts';
 
 const endless = `SELECT count(*) FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b`;
-/** A machine that is busy takes longer to start a statement. */
+/** Generous, because a busy machine takes longer to start a statement. */
 const patience = { timeout: 30_000 };
 const clock = createTestClock();
 const clients: Client[] = [];
@@ -35,7 +35,7 @@ async function connect(): Promise<Client> {
   return client;
 }
 
-/** Resolves when a statement runs, and nobody waits for a lease beside this many. */
+/** Resolves when a statement is running and exactly this many clients wait for a lease. */
 async function untilRunning(waiting = 0): Promise<void> {
   await expect
     .poll(() => {
@@ -48,8 +48,8 @@ async function untilRunning(waiting = 0): Promise<void> {
 const cancel = (client: Client) => cancelStatement(client as PoolClient, client);
 const countRows = () => db.query({ text: 'SELECT count(*)::int AS n FROM t' });
 
-describe('a statement that runs', () => {
-  it('keeps neither this process nor clients that connect waiting', async () => {
+describe('a running statement', () => {
+  it('blocks neither this process nor connecting clients', async () => {
     const slow = await connect();
     const failed = expect(slow.query(endless)).rejects.toMatchObject({ code: '57014' });
     await untilRunning();
@@ -58,7 +58,7 @@ describe('a statement that runs', () => {
     await failed;
   });
 
-  it('ends when its client asks, and what was stored is there', async () => {
+  it('ends when its client cancels it, without losing stored data', async () => {
     const client = await connect();
     await client.query('INSERT INTO t VALUES (1)');
     const failed = expect(client.query(endless)).rejects.toMatchObject({ code: '57014' });
@@ -68,7 +68,7 @@ describe('a statement that runs', () => {
     expect(await countRows()).toEqual([{ n: 1 }]);
   });
 
-  it('ends with its time limit, and others go on', async () => {
+  it('ends at its time limit, and others continue', async () => {
     const limited = expect(
       db.query({ text: endless }, [], { timeoutMs: 200 }),
     ).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
@@ -77,7 +77,7 @@ describe('a statement that runs', () => {
     await limited;
   });
 
-  it('ends with the statement_timeout of its client', async () => {
+  it('ends at the statement_timeout of its client', async () => {
     const client = await connect();
     await client.query("SET statement_timeout = '7s'");
     const failed = expect(client.query(endless)).rejects.toMatchObject({
@@ -90,7 +90,7 @@ describe('a statement that runs', () => {
     await failed;
   });
 
-  it('ends when its client is gone and others have waited for 30 seconds', async () => {
+  it('ends when its client has disconnected and others have waited for 30 seconds', async () => {
     const client = await connect();
     const failed = expect(client.query(endless)).rejects.toThrow();
     await untilRunning();
@@ -102,7 +102,7 @@ describe('a statement that runs', () => {
     expect(await counted).toEqual([{ a: 1 }]);
   });
 
-  it('goes on when who asks does not know the key', async () => {
+  it('continues if a cancel request has the wrong key', async () => {
     const client = await connect();
     const sleeping = client.query('SELECT pg_sleep(0.5)');
     await untilRunning();
@@ -117,7 +117,7 @@ describe('a statement that runs', () => {
   });
 });
 
-describe('a client whose statement is ended', () => {
+describe('a client whose statement is canceled', () => {
   it('is rolled back', async () => {
     const client = await connect();
     await client.query('BEGIN');
@@ -140,7 +140,7 @@ describe('a client whose statement is ended', () => {
     expect(await countRows()).toEqual([{ n: 0 }]);
   });
 
-  it('leaves the queue when the statement only waited for its lease', async () => {
+  it('leaves the queue if the statement was still waiting for its lease', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.query('BEGIN');
     const failed = expect(two.query('INSERT INTO t VALUES (2)')).rejects.toMatchObject({
@@ -153,7 +153,7 @@ describe('a client whose statement is ended', () => {
     expect(await countRows()).toEqual([{ n: 0 }]);
   });
 
-  it('is left alone when the request comes too late', async () => {
+  it('is not affected if the request comes too late', async () => {
     const client = await connect();
     await client.query('SELECT 1');
     await cancel(client);
@@ -161,7 +161,7 @@ describe('a client whose statement is ended', () => {
   });
 });
 
-it('the database closes within 10 seconds whatever runs', async () => {
+it('the database closes within 10 seconds, whatever is running', async () => {
   const client = await connect();
   const failed = expect(client.query(endless)).rejects.toMatchObject({ code: '57P01' });
   await untilRunning();

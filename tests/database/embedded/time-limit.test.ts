@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { startTimeLimit } from '../../../lib/database/embedded/time-limit.ts';
 import { createTestClock } from '../../support/clock.ts';
 
-/** A limit of a second, and how often it has ended something so far. */
+/** A limit of one second, and how many times it was exceeded. */
 function start(condition = () => true) {
   const clock = createTestClock();
   const ends = vi.fn();
@@ -11,7 +11,7 @@ function start(condition = () => true) {
   return { clock, ends, lift };
 }
 
-it('ends what takes too long', async () => {
+it('a time limit ends what takes too long', async () => {
   const { clock, ends } = start();
   clock.advance(1_000);
   await nextRound();
@@ -19,10 +19,10 @@ it('ends what takes too long', async () => {
   expect(ends).toHaveBeenCalledOnce();
 });
 
-it('ends nothing that came while the process was busy until the time was over', async () => {
+it('a time limit accepts data that arrived in time while the process was busy', async () => {
   const { clock, ends, lift } = start();
   clock.advance(1_000);
-  // A socket is read after timers, and before immediates.
+  // Sockets are read after timers and before immediates.
   await new Promise<void>((resolve) => process.nextTick(resolve));
   lift();
   await nextRound();
