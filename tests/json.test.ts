@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { parseJson } from '../lib/json.ts';
 
-it('parseJson answers undefined for what is not JSON', () => {
+it('parseJson returns undefined for invalid JSON', () => {
   expect(parseJson('{"a":1}')).toEqual({ a: 1 });
   expect(parseJson('{')).toBeUndefined();
 });

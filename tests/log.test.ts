@@ -21,14 +21,14 @@ describe('a log record', () => {
     });
   });
 
-  it('cannot be forged by a value with line breaks', () => {
+  it('cannot be forged with line breaks in a value', () => {
     const { log, lines } = createTestLog();
     log.info('one\n{"level":"error"}', { name: 'two\r\nthree\u2028four' });
     expect(lines).toHaveLength(1);
     expect(lines[0]).not.toMatch(/[\r\n]/);
   });
 
-  it('holds no credential, however deep', () => {
+  it('contains no credential, however deeply nested', () => {
     const { log, lines } = createTestLog();
     const error = new Error('clone of https://user:hunter2@host/x failed', {
       cause: new Error('Authorization: Bearer abcdefghijkl'),
@@ -38,7 +38,7 @@ describe('a log record', () => {
     expect(lines[0]).not.toContain('abcdefghijkl');
   });
 
-  it('holds no configured secret', () => {
+  it('contains no configured secret', () => {
     const lines: string[] = [];
     const redactor = createRedactor(['a configured secret']);
     const log = createLog('info', createTestClock(), (line) => lines.push(line), redactor);
@@ -46,7 +46,7 @@ describe('a log record', () => {
     expect(lines[0]).not.toContain('a configured secret');
   });
 
-  it('describes an error with its code, its causes and its parts', () => {
+  it('describes an error with its code, causes and parts', () => {
     const { log, record } = createTestLog();
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
     log.warn('no answer', {
@@ -59,13 +59,13 @@ describe('a log record', () => {
     });
   });
 
-  it('writes a bigint as text', () => {
+  it('contains a bigint as text', () => {
     const { log, record } = createTestLog();
     log.info('large', { id: 2n ** 63n });
     expect(record().id).toBe('9223372036854775808');
   });
 
-  it('is written though a value cannot be JSON', () => {
+  it('is written even if a value cannot be serialized', () => {
     const { log, record, lines } = createTestLog();
     const circular: Record<string, unknown> = { url: 'https://user:hunter2@host' };
     circular.self = circular;
@@ -76,13 +76,13 @@ describe('a log record', () => {
   });
 });
 
-describe('the level', () => {
+describe('the log level', () => {
   it.each<[LogLevel, string[]]>([
     ['debug', ['debug', 'info', 'warn', 'error']],
     ['info', ['info', 'warn', 'error']],
     ['warn', ['warn', 'error']],
     ['error', ['error']],
-  ])('%s lets pass %j', (level, passed) => {
+  ])('%s writes %j', (level, passed) => {
     const { log, lines } = createTestLog(level);
     log.debug('x');
     log.info('x');

@@ -10,10 +10,10 @@ async function createApp(environment: Record<string, string>) {
   return { app, lines, status };
 }
 
-describe('a bad variable', () => {
+describe('an invalid variable', () => {
   const value = 'definitely-not-a-network';
 
-  it('is logged by name, never by value', async () => {
+  it('is logged by name, without its value', async () => {
     const { lines } = await createApp({ TRUSTED_PROXIES: value, INTERNAL_SECRET: TEST_SECRET });
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('TRUSTED_PROXIES');
@@ -27,33 +27,33 @@ describe('a bad variable', () => {
     ['/api/backups', 503],
     ['/metrics', 503],
     ['/api/cron/sweep-stale-runs', 503],
-  ])('leaves %s answering %d', async (path, expected) => {
+  ])('still lets %s answer %d', async (path, expected) => {
     const { status } = await createApp({ TRUSTED_PROXIES: value, INTERNAL_SECRET: TEST_SECRET });
     expect(await status(path)).toBe(expected);
   });
 
-  it('of Redis is treated alike', async () => {
+  it('has the same effect if it is one of Redis', async () => {
     const { lines, status } = await createApp({ UPSTASH_REDIS_REST_URL: 'https://redis.example' });
     expect(lines.join()).toContain('UPSTASH_REDIS_REST_TOKEN');
     expect([await status('/health'), await status('/api/backups')]).toEqual([200, 503]);
   });
 });
 
-it('answers 503 without DATABASE_URL and says so', async () => {
+it('the function answers 503 without DATABASE_URL, and logs the reason', async () => {
   const { lines, status } = await createApp({ INTERNAL_SECRET: TEST_SECRET });
   expect(lines.join()).toContain('DATABASE_URL is not set');
   expect(await status('/api/backups')).toBe(503);
   expect(await status('/health')).toBe(200);
 });
 
-it('answers 503 without INTERNAL_SECRET and says so once', async () => {
+it('the function answers 503 without INTERNAL_SECRET, and logs the reason once', async () => {
   const { lines, status } = await createApp({});
   expect(lines.filter((line) => line.includes('INTERNAL_SECRET'))).toHaveLength(1);
   expect(await status('/api/backups')).toBe(503);
   expect(await status('/metrics')).toBe(503);
 });
 
-it('counts clients by the address that the platform vouches for', async () => {
+it('the function counts clients by the address that the platform reports', async () => {
   const { app } = await createApp({ INTERNAL_SECRET: TEST_SECRET });
   const ask = async (ip: string) =>
     (await app.request('/api/backups', { headers: { 'x-real-ip': ip } })).status;
@@ -62,7 +62,7 @@ it('counts clients by the address that the platform vouches for', async () => {
   expect(await ask('203.0.113.2')).toBe(401);
 });
 
-// The last: what is imported anew after it does not fit what was imported before.
+// Must come last: modules imported after it do not match those imported before.
 describe('the function api/backups.ts', () => {
   afterEach(() => {
     vi.unstubAllEnvs();

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const { close } of running.splice(0)) await close();
 });
 
-/** A platform: it listens, and hands requests and upgrades to a server that does not. */
+/** A platform that listens, and passes requests and upgrades to a server that does not listen itself. */
 async function host(server: Server): Promise<string> {
   const platform = createServer((request, response) => server.emit('request', request, response));
   platform.on('upgrade', (request, socket, head) => server.emit('upgrade', request, socket, head));
@@ -78,7 +78,7 @@ describe('the function api/live.ts', () => {
     await database.close();
   });
 
-  it('closes its WebSockets with 1001 when the platform stops it', async () => {
+  it('closes its WebSockets with 1001 if the platform stops it', async () => {
     const database = await createPostgres();
     vi.stubEnv('DATABASE_URL', database.url);
     vi.stubEnv('INTERNAL_SECRET', TEST_SECRET);
@@ -94,8 +94,8 @@ describe('the function api/live.ts', () => {
   });
 });
 
-describe('a bad variable', () => {
-  it('is logged by name, never by value, and leaves 503', async () => {
+describe('an invalid variable', () => {
+  it('is logged by name, without its value, and causes 503', async () => {
     const { url, lines, status } = await createHosted({
       WS_ALLOWED_ORIGINS: 'definitely not an origin',
       INTERNAL_SECRET: TEST_SECRET,
@@ -111,14 +111,17 @@ describe('a bad variable', () => {
 it.each([
   ['DATABASE_URL', { INTERNAL_SECRET: TEST_SECRET }, 'DATABASE_URL is not set'],
   ['INTERNAL_SECRET', {}, 'INTERNAL_SECRET'],
-])('answers 503 without %s and says so', async (_name, environment, words) => {
-  const { url, lines, status } = await createHosted(environment);
-  expect(await status('/api/logs/stream')).toBe(503);
-  expect(await statusOfHandshake(url)).toBe(503);
-  expect(lines.join()).toContain(words);
-});
+])(
+  'the function answers 503 without %s, and logs the reason',
+  async (_name, environment, words) => {
+    const { url, lines, status } = await createHosted(environment);
+    expect(await status('/api/logs/stream')).toBe(503);
+    expect(await statusOfHandshake(url)).toBe(503);
+    expect(lines.join()).toContain(words);
+  },
+);
 
-it('counts clients by the address that the platform vouches for', async () => {
+it('the function counts clients by the address that the platform reports', async () => {
   const { url } = await createHosted({ INTERNAL_SECRET: TEST_SECRET });
   const ask = async (ip: string) =>
     (await fetch(`${url}/api/logs/stream`, { headers: { 'x-real-ip': ip } })).status;

@@ -12,7 +12,7 @@ const call = (name: string) => ({
 
 async function createApp(environment: Record<string, string>) {
   const lines: string[] = [];
-  // Not before a test lets go of all modules: what the app loads later must be of the same ones.
+  // Loaded before a test resets all modules, because modules that the app loads later must match.
   const { createHostedMcpApp } = await import('../../lib/mcp/mcp-function.ts');
   const app = await createHostedMcpApp(environment, (line) => lines.push(line));
   const ask = async (name: string) => {
@@ -45,16 +45,19 @@ describe('the function api/mcp.ts', () => {
   });
 });
 
-describe('without MCP_AUTH_TOKEN', () => {
-  it.each(['/mcp', '/rpc', '/'])('POST %s is 503 and the log names the variable', async (path) => {
-    const { app, lines } = await createApp({ INTERNAL_SECRET: TEST_SECRET });
-    expect((await app.request(path, call('get_system_health'))).status).toBe(503);
-    expect(lines.join()).toContain('MCP_AUTH_TOKEN is not set');
-  });
+describe('the function without MCP_AUTH_TOKEN', () => {
+  it.each(['/mcp', '/rpc', '/'])(
+    'answers POST %s with 503, and logs the name of the variable',
+    async (path) => {
+      const { app, lines } = await createApp({ INTERNAL_SECRET: TEST_SECRET });
+      expect((await app.request(path, call('get_system_health'))).status).toBe(503);
+      expect(lines.join()).toContain('MCP_AUTH_TOKEN is not set');
+    },
+  );
 });
 
-describe('a bad variable', () => {
-  it('is logged by name, never by value, and everything is 503', async () => {
+describe('an invalid variable', () => {
+  it('is logged by name, without its value, and every request gets 503', async () => {
     const { app, lines } = await createApp({ MCP_AUTH_TOKEN: TEST_TOKEN, BACKEND_URL: 'no-url' });
     expect(lines.join()).toContain('BACKEND_URL');
     expect(lines.join()).not.toContain('no-url');
@@ -62,8 +65,8 @@ describe('a bad variable', () => {
   });
 });
 
-describe('without DATABASE_URL', () => {
-  it('tools say so by its name, and the server goes on', async () => {
+describe('the function without DATABASE_URL', () => {
+  it('lets tools report the missing variable, and keeps working', async () => {
     const { ask } = await createApp({ MCP_AUTH_TOKEN: TEST_TOKEN });
     for (const name of ['get_dashboard_summary', 'trigger_backup_run', 'diagnose_backup_failure']) {
       expect(await ask(name)).toEqual({
@@ -76,7 +79,7 @@ describe('without DATABASE_URL', () => {
     });
   });
 
-  it('data comes from BACKEND_URL when that is set, with the internal secret', async () => {
+  it('reads data from BACKEND_URL with the internal secret, if set', async () => {
     const backend = await startScriptedServer(() => ({ status: 418, body: { error: 'a teapot' } }));
     const { ask } = await createApp({
       MCP_AUTH_TOKEN: TEST_TOKEN,

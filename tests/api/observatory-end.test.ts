@@ -11,7 +11,7 @@ import { ADA, observatoryEnvironment } from '../support/observatory-client.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../support/upstash-rest.ts';
 
-// The function api/observatory.ts in a process of its own, which the platform ends with SIGTERM.
+// The function api/observatory.ts in its own process, which the platform ends with SIGTERM.
 
 let database: TestDatabase;
 let gateway: Gateway;
@@ -81,7 +81,7 @@ async function logIn() {
 }
 
 describe('SIGTERM', () => {
-  it('ends the turns that run: their streams say so, and they are stored', async () => {
+  it('ends running turns, notifies their streams and stores them', async () => {
     const ada = await logIn();
     scriptChat(
       gateway,

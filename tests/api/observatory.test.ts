@@ -49,7 +49,7 @@ describe('the function api/observatory.ts', () => {
   });
 });
 
-describe('the platform is asked to wait', () => {
+describe('a deployed observatory asks the platform to wait', () => {
   const works: Promise<unknown>[] = [];
   const context = Symbol.for('@vercel/request-context');
   let database: TestDatabase;
@@ -79,7 +79,7 @@ describe('the platform is asked to wait', () => {
       });
   }
 
-  it('until a turn of the chat is stored whose client has gone', async () => {
+  it('until the chat turn of a disconnected client is stored', async () => {
     const post = await logIn();
     scriptChat(gateway, { text: ['Half a thought'], instead: 'hang' });
     const { body } = await post('/chat/stream', { question: 'Well?' });
@@ -94,7 +94,7 @@ describe('the platform is asked to wait', () => {
     ]);
   });
 
-  it('until any request has come to its end, because it stops those whose client has gone', async () => {
+  it('until any request has ended, because the platform stops requests of disconnected clients', async () => {
     const post = await logIn();
     const answering = Promise.resolve(post('/sessions', { session_name: 'Nights' }));
     expect(works).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('a deployed observatory', () => {
     expect(lines.join()).toContain('DATABASE_URL');
   });
 
-  it('answers 503 without JWT_SECRET and names it in the log', async () => {
+  it('answers 503 without JWT_SECRET, and names it in the log', async () => {
     const { app, lines } = await createApp({ DATABASE_URL: 'postgres://127.0.0.1:9/x' });
     const response = await app.fetch(loginRequest());
     expect(response.status).toBe(503);
@@ -121,7 +121,7 @@ describe('a deployed observatory', () => {
     expect(lines.join()).toContain('JWT_SECRET');
   });
 
-  it('names a bad variable in the log, not its value, and tells that it is not ready', async () => {
+  it('logs the name of an invalid variable without its value, and is not ready', async () => {
     const { app, lines } = await createApp({ ...secrets, JWT_SECRET: 'too-short-to-sign' });
     const response = await app.request('/auth/me');
     expect(response.status).toBe(503);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { loadOnce } from '../../lib/async.ts';
 
-it('makes it when it is asked for, once for all who ask', async () => {
+it('loadOnce creates the value on the first call, once for all callers', async () => {
   let made = 0;
   const load = loadOnce(async () => {
     made += 1;
@@ -14,7 +14,7 @@ it('makes it when it is asked for, once for all who ask', async () => {
   expect(made).toBe(1);
 });
 
-it('makes it again after a failure, which all who had asked get', async () => {
+it('loadOnce passes a failure to all current callers, and tries again on the next call', async () => {
   let tries = 0;
   const load = loadOnce(async () => {
     tries += 1;

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { linkSignal, PendingWork } from '../../lib/async.ts';
 
-/** Whether a promise has settled after everything that needs no time. */
+/** Whether a promise has settled once all immediate work is done. */
 async function hasSettled(promise: Promise<unknown>): Promise<boolean> {
   const later = new Promise((resolve) => setImmediate(() => resolve(false)));
   return (await Promise.race([promise.then(() => true), later])) === true;
 }
 
-it('waits for all work, also for what is added while it waits and for what fails', async () => {
+it('pending work is settled once all of it has ended, including work that fails or is added meanwhile', async () => {
   const underWay = new PendingWork();
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   underWay.add(first.promise);
@@ -19,7 +19,7 @@ it('waits for all work, also for what is added while it waits and for what fails
   expect(await hasSettled(settled)).toBe(true);
 });
 
-it('a linked signal aborts with its reason, at once or later, and not after it was let go', () => {
+it('a linked signal aborts with the reason of the other, at once or later, unless released', () => {
   const given = new AbortController();
   const [linked, released] = [linkSignal(given.signal), linkSignal(given.signal)];
   released.release();

@@ -12,15 +12,15 @@ import {
 import { useSharedFolder } from '../support/folders.ts';
 import { sql } from '../support/records.ts';
 
-// The migration that adds versions, on a database that was in use before it.
+// The migration that adds versions, applied to a database that was already in use.
 
 const EARLIER = 11;
 
-/** A copy of the migrations up to the one before. */
+/** A copy of the migrations before this one. */
 async function copyEarlier(folder: string): Promise<string> {
   const drizzle = join(folder, 'drizzle');
   await cp('drizzle', drizzle, { recursive: true });
-  // Of a table that was not there yet.
+  // Triggers on a table that did not exist yet.
   await rm(join(drizzle, 'functions/restore-drills.sql'));
   const path = join(drizzle, 'meta/_journal.json');
   const journal = JSON.parse(await readFile(path, 'utf8')) as { entries: { idx: number }[] };
@@ -64,7 +64,7 @@ describe.each([
   });
   afterAll(() => database.close());
 
-  it('keeps every row, and says nothing of what they did not know', async () => {
+  it('keeps every row, with unknown values in the new columns', async () => {
     expect(await sql(database.db, rows)).toEqual(before);
     const [added] = await sql(
       database.db,
@@ -74,7 +74,7 @@ describe.each([
     expect(added).toEqual({ results: 2_000, runs: 40 });
   });
 
-  it('takes rows of a writer that knows only the old columns, and versions', async () => {
+  it('accepts versions, and rows of a writer that knows only the old columns', async () => {
     await sql(database.db, "INSERT INTO backup_runs (status) VALUES ('running')");
     const recorded = await recordVersion(database.db, {
       repository: 'acme/app-1',

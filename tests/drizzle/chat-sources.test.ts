@@ -9,13 +9,13 @@ import { sql } from '../support/records.ts';
 const EARLIER = 14;
 const folder = useTemporaryFolder();
 
-it('keeps every message of a database without sources, and gives it none', async () => {
+it('the migration keeps every message of a database without sources, and adds no sources', async () => {
   const database = await createEmbedded({ migrated: false });
   try {
     const { db } = database;
     const drizzle = join(folder, 'drizzle');
     await cp('drizzle', drizzle, { recursive: true });
-    // Of a table that was not there yet.
+    // Triggers on a table that did not exist yet.
     await rm(join(drizzle, 'functions/restore-drills.sql'));
     const path = join(drizzle, 'meta/_journal.json');
     const journal = JSON.parse(await readFile(path, 'utf8')) as { entries: { idx: number }[] };

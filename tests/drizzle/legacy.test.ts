@@ -9,7 +9,7 @@ import {
   type TestDatabase,
 } from '../support/databases.ts';
 
-/** The tables as older writers made them: bare columns, int log ids, no keys of ours. */
+/** Tables as created by older writers: bare columns, int log ids, none of our keys. */
 const legacyTables = `
   CREATE TABLE backup_runs (
     id serial PRIMARY KEY, status text, started_at timestamptz DEFAULT now(),
@@ -84,7 +84,7 @@ describe.each([
     expect((await client.query(readRows)).rows).toEqual(before);
   });
 
-  it('gives rows without a time one that sorts last', async () => {
+  it('gives rows without a time a time that sorts last', async () => {
     const { rows } = await client.query(`
       SELECT (SELECT started_at = 'epoch' FROM backup_runs WHERE id = 2) AS run,
         (SELECT created_at = 'epoch' FROM backup_results WHERE id = 3) AS result,
@@ -93,7 +93,7 @@ describe.each([
     expect(rows).toEqual([{ run: true, result: true, log: true, fix: true }]);
   });
 
-  it('counts the rows that were there', async () => {
+  it('counts the existing rows', async () => {
     const { rows } = await client.query(`
       SELECT run_key::int8::text AS run, level, to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24') AS hour,
         log_count::int AS count
@@ -112,14 +112,14 @@ describe.each([
     ]);
   });
 
-  it('goes on with log ids where they were, beyond what an int holds', async () => {
+  it('continues log ids beyond the range of an int', async () => {
     const insert = "INSERT INTO execution_logs (message) VALUES ('new') RETURNING id::text, level";
     expect((await client.query(insert)).rows).toEqual([{ id: '5', level: 'info' }]);
     await client.query("SELECT setval('execution_logs_id_seq', 2147483647)");
     expect((await client.query(insert)).rows).toEqual([{ id: '2147483648', level: 'info' }]);
   });
 
-  it('takes the rows of a writer that knows only the old columns, and ours', async () => {
+  it('accepts our rows, and those of a writer that knows only the old columns', async () => {
     const { rows } = await client.query(`
       WITH old AS (INSERT INTO backup_runs (status) VALUES ('running') RETURNING exclusive_key),
         ours AS (
@@ -148,7 +148,7 @@ describe('a database of an older writer', () => {
     await database.close();
   });
 
-  it('is migrated after the transactions that are open, and counts their rows', async () => {
+  it('is migrated after open transactions, whose rows are counted', async () => {
     await client.query("BEGIN; INSERT INTO execution_logs (level) VALUES ('info')");
     const migrating = migrate(database.db, 'drizzle');
     const watcher = await connect(database.url);
@@ -166,7 +166,7 @@ describe('a database of an older writer', () => {
   });
 });
 
-it('widens a sequence that the column does not own', async () => {
+it('the migration widens a sequence that the column does not own', async () => {
   const database = await createPostgres({ migrated: false });
   const client = await connect(database.url);
   await client.query(`CREATE SEQUENCE log_numbers AS int START 2147483647;

@@ -4,7 +4,7 @@ import { newestResults } from '../../lib/records/repos.ts';
 import { connect } from '../support/connection.ts';
 import { useDatabase } from '../support/hooks.ts';
 
-// newest_results against the plain query for the same answer, with plain SQL from several connections.
+// Compares newest_results with a plain query for the same result, using plain SQL from several connections.
 
 const database = useDatabase();
 let reader: Client;
@@ -41,7 +41,7 @@ const plain = async (client = reader) =>
 const rowsOf = async (repo: string) =>
   (await reader.query('SELECT * FROM newest_results WHERE repo_full_name = $1', [repo])).rows;
 
-/** Inserts a result at a minute of an hour and returns its id. */
+/** Inserts a result at this minute of the hour and returns its id. */
 const insert = async (client: Client, repo: string, minute: number, status = 'completed') => {
   const { rows } = await client.query(
     `INSERT INTO backup_results (run_id, repo_full_name, status, created_at)
@@ -57,7 +57,7 @@ const writer = (n: number): Client => {
 };
 
 describe('newest_results', () => {
-  it('holds the newest result by time, then id, not by the order of writing', async () => {
+  it('holds the newest result by time, then by id, not by order of writing', async () => {
     await insert(reader, 'a/a', 10, 'newest');
     await insert(reader, 'a/a', 5, 'older');
     await insert(reader, 'a/b', 7, 'first');
@@ -66,7 +66,7 @@ describe('newest_results', () => {
     expect(await rowsOf('a/a')).toHaveLength(1);
   });
 
-  it('is asked from the table when its result was deleted, until a newer one comes', async () => {
+  it('refers to the table after its result was deleted, until a newer one is inserted', async () => {
     await insert(reader, 'a/a', 1, 'older');
     const newest = await insert(reader, 'a/a', 2, 'deleted');
     await reader.query('DELETE FROM backup_results WHERE id = $1', [newest]);
@@ -76,13 +76,13 @@ describe('newest_results', () => {
     expect(await rowsOf('a/a')).toMatchObject([{ stale: false, status: 'next' }]);
   });
 
-  it('leaves a repository out when its last result is gone', async () => {
+  it('omits a repository once its last result is deleted', async () => {
     await insert(reader, 'a/a', 1);
     await reader.query('DELETE FROM backup_results');
     expect(await kept()).toEqual([]);
   });
 
-  it('follows a change of any column, also of the name and the time', async () => {
+  it('follows a change of any column, including the name and the time', async () => {
     const first = await insert(reader, 'a/a', 1, 'first');
     await insert(reader, 'a/a', 2, 'second');
     const change = (set: string) =>
@@ -107,7 +107,7 @@ describe('newest_results', () => {
     expect(await kept()).toEqual([]);
   });
 
-  it('makes no writer wait for another on the same repository', async () => {
+  it('lets writers of the same repository proceed without waiting for each other', async () => {
     await insert(reader, 'a/a', 1, 'first');
     await writer(0).query('BEGIN');
     await insert(writer(0), 'a/a', 3, 'open');
@@ -120,7 +120,7 @@ describe('newest_results', () => {
     expect(await kept()).toMatchObject([{ status: 'open' }]);
   });
 
-  it('keeps a result that is deleted while another writer holds its row', async () => {
+  it('is right after a result is deleted while another writer holds its row', async () => {
     await insert(reader, 'a/a', 1, 'first');
     await insert(reader, 'a/a', 2, 'second');
     await writer(0).query('BEGIN');
@@ -131,7 +131,7 @@ describe('newest_results', () => {
     expect(await kept()).toMatchObject([{ status: 'first' }]);
   });
 
-  it('is right for a transaction that looks at its own writes, and after a savepoint', async () => {
+  it('is right for a transaction that reads its own writes, and after a savepoint', async () => {
     await insert(reader, 'a/a', 1, 'first');
     await writer(0).query('BEGIN');
     await insert(writer(0), 'a/a', 2, 'second');
@@ -156,7 +156,7 @@ describe('newest_results', () => {
     expect(await kept()).toMatchObject([{ status: 'third' }]);
   });
 
-  it('gives SERIALIZABLE writers that only insert no conflict', async () => {
+  it('causes no conflict between SERIALIZABLE writers that only insert', async () => {
     await insert(reader, 'a/a', 1);
     for (const n of [0, 1]) await writer(n).query('BEGIN ISOLATION LEVEL SERIALIZABLE');
     await insert(writer(0), 'a/a', 2);
@@ -165,7 +165,7 @@ describe('newest_results', () => {
     expect(await kept()).toMatchObject([{ status: 'newest' }]);
   });
 
-  it('needs no right of a writer on the summary', async () => {
+  it('requires no rights of writers on the summary', async () => {
     await reader.query(`DROP ROLE IF EXISTS plain_writer; CREATE ROLE plain_writer;
       GRANT SELECT, INSERT, DELETE ON backup_results TO plain_writer;
       GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO plain_writer`);
@@ -196,7 +196,7 @@ describe('newest_results', () => {
       () => `UPDATE backup_results SET repo_full_name = '${repo()}' WHERE ${someOf()}`,
     ];
     for (let round = 0; round < 40; round++) {
-      // Steps of the four transactions interleave as they come; each ends one way or the other.
+      // Steps of the four transactions interleave at random; each commits or rolls back.
       await Promise.all(
         writers.map(async (client) => {
           await client.query('BEGIN');
@@ -211,7 +211,7 @@ describe('newest_results', () => {
   });
 });
 
-/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
+/** Pseudorandom numbers from 0 to 1, the same in every run (mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -29,10 +29,10 @@ describe.each(everyDatabase)('the ledger of drills in %s', (_name, create) => {
 
   it.each([
     ['a change', "UPDATE restore_drills SET outcome = 'failed', reason = 'no'"],
-    ['a change of no row', 'UPDATE restore_drills SET bytes = 1 WHERE id = 99'],
+    ['a change that matches no row', 'UPDATE restore_drills SET bytes = 1 WHERE id = 99'],
     ['a deletion', 'DELETE FROM restore_drills'],
-    ['its truncation', 'TRUNCATE restore_drills CASCADE'],
-  ])('refuses %s', async (_what, statement) => {
+    ['a truncation', 'TRUNCATE restore_drills CASCADE'],
+  ])('rejects %s', async (_what, statement) => {
     const { db } = database;
     await sql(db, insert('ada/app'));
     const before = await sql(db, rows);
@@ -42,7 +42,7 @@ describe.each(everyDatabase)('the ledger of drills in %s', (_name, create) => {
     expect(await sql(db, rows)).toEqual(before);
   });
 
-  it('links each row to the one before it, with hashes that anybody can compute again', async () => {
+  it('links each row to the previous one, with hashes that anyone can recompute', async () => {
     const { db } = database;
     await sql(db, insert('ada/app', { version: '7' }));
     await sql(db, insert('ädä/app\noutcome:6:failed'));
@@ -68,7 +68,7 @@ describe.each(everyDatabase)('the ledger of drills in %s', (_name, create) => {
     expect(second).toMatchObject({ previous: first?.sha256, sha256: hash(text(second, null)) });
   });
 
-  it('keeps the id and the hashes of a row that is copied', async () => {
+  it('keeps the id and hashes of a copied row', async () => {
     const { db } = database;
     const copied = { id: '70', previous_sha256: "'a'", sha256: "'b'" };
     await sql(db, insert('ada/app', copied));
@@ -79,14 +79,14 @@ describe.each(everyDatabase)('the ledger of drills in %s', (_name, create) => {
     ]);
   });
 
-  it('takes no two rows of one drill', async () => {
+  it('rejects a second row of a drill', async () => {
     const { db } = database;
     await sql(db, insert('ada/app'));
     await sql(db, `${insert('ada/app')} ON CONFLICT DO NOTHING`);
     expect(await sql(db, rows)).toHaveLength(1);
   });
 
-  it('is one chain when many write at once', async () => {
+  it('remains a single chain under concurrent writers', async () => {
     const clients = await Promise.all(Array.from({ length: 6 }, () => connect(database.url)));
     try {
       await Promise.all(

@@ -23,7 +23,7 @@ const columns = `
   LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
   WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped
   ORDER BY 1, 2`;
-/** The function that indexes are over, with those it is made of: what others are made of first. */
+/** The function that indexes use, preceded by the functions that it calls. */
 const functions = `
   WITH RECURSIVE used AS (
     SELECT 'search_document'::regproc::oid AS id, 0 AS depth
@@ -48,7 +48,7 @@ describe('the migrated database', () => {
     declared = await createPostgres({ migrated: false });
     ofMigrations = await connect(migrated.url);
     ofSchema = await connect(declared.url);
-    // Indexes are over functions of ours, which drizzle/schema.ts cannot declare.
+    // Indexes use functions of ours, which drizzle/schema.ts cannot declare.
     const { rows } = await ofMigrations.query<{ definition: string }>(functions);
     for (const { definition } of rows) await ofSchema.query(definition);
     await ofSchema.query(await drizzleKit('export', ...schemaOptions));
@@ -71,7 +71,7 @@ describe('the migrated database', () => {
   });
 });
 
-it('leaves drizzle-kit nothing to generate', async () => {
+it('drizzle-kit has nothing to generate', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'drizzle-'));
   try {
     await cp('drizzle', folder, { recursive: true });

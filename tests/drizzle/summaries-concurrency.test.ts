@@ -18,7 +18,7 @@ afterEach(async () => {
 async function connectOther(): Promise<Client> {
   const client = await connect(database.url);
   clients.push(client);
-  // Whoever has to wait for another fails.
+  // A writer that has to wait for another fails.
   await client.query("SET lock_timeout = '1s'");
   return client;
 }
@@ -51,7 +51,7 @@ describe('writers with open transactions', () => {
       for (const writer of writers) await writer.query(`BEGIN ISOLATION LEVEL ${level}`);
       for (const writer of [...writers, ...writers]) {
         await writer.query(statements);
-        // What a serializable transaction has read it conflicts with.
+        // A serializable transaction conflicts with what it has read.
         if (level !== 'SERIALIZABLE') expect(await findWrongFigures(writer)).toEqual([]);
       }
       await first.query('COMMIT');
@@ -62,7 +62,7 @@ describe('writers with open transactions', () => {
     },
   );
 
-  it('read no summary under SERIALIZABLE, so that they conflict with nobody', async () => {
+  it('read no summary under SERIALIZABLE, so that they do not conflict', async () => {
     const writer = await connectOther();
     await writer.query(runs);
     await writer.query('BEGIN ISOLATION LEVEL SERIALIZABLE');
@@ -88,7 +88,7 @@ describe('writers with open transactions', () => {
     expect(await findWrongFigures(first)).toEqual([]);
   });
 
-  it('read exact figures while others write', async () => {
+  it('read exact totals while others write', async () => {
     const [writer, reader] = [await connectOther(), await connectOther()];
     await writer.query(`${runs}; ${everything}; BEGIN; ${everything}`);
     expect(await findWrongFigures(reader)).toEqual([]);
@@ -97,7 +97,7 @@ describe('writers with open transactions', () => {
     expect(await findWrongFigures(reader)).toEqual([]);
   });
 
-  it('leave rows that the next writer makes one of', async () => {
+  it('leave rows that the next writer merges', async () => {
     const writers = await Promise.all(Array.from({ length: 8 }, connectOther));
     const [first] = writers;
     if (!first) throw new Error('no writer');
@@ -110,7 +110,7 @@ describe('writers with open transactions', () => {
     expect(await findWrongFigures(first)).toEqual([]);
   });
 
-  it('of a stricter level leave rows that later ones make one of', async () => {
+  it('leave rows that later ones merge, even at a stricter isolation level', async () => {
     const writer = await connectOther();
     await writer.query(runs);
     await writer.query("SET default_transaction_isolation = 'repeatable read'");
@@ -121,7 +121,7 @@ describe('writers with open transactions', () => {
     expect(await findWrongFigures(writer)).toEqual([]);
   });
 
-  it('are counted exactly by a TRUNCATE whose snapshot is older than their commit', async () => {
+  it('are counted exactly even if the snapshot of a TRUNCATE is older than their commit', async () => {
     const [writer, truncater] = [await connectOther(), await connectOther()];
     await writer.query(`${runs}; ${everything}`);
     await truncater.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
@@ -132,7 +132,7 @@ describe('writers with open transactions', () => {
   });
 });
 
-/** A statement that one of several writers sends; it touches rows of its own alone. */
+/** A random statement of one writer, which only touches its own rows. */
 function randomStatement(name: string, random: () => number): string {
   const pick = <T>(...choices: T[]): T => choices[Math.floor(random() * choices.length)] as T;
   const run = pick('NULL', '1', '2', '3');
@@ -158,7 +158,7 @@ function randomStatement(name: string, random: () => number): string {
   );
 }
 
-/** Numbers from 0 to 1 that are the same in each run of the test (mulberry32). */
+/** Pseudorandom numbers from 0 to 1, the same in every run (mulberry32). */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -169,7 +169,7 @@ function createRandom(seed: number): () => number {
   };
 }
 
-it('eight writers with 200 random statements each, in transactions of both levels, end exact', async () => {
+it('totals are exact after 200 random statements of each of eight writers, at both isolation levels', async () => {
   const writers = await Promise.all(Array.from({ length: 8 }, connectOther));
   const [first] = writers;
   if (!first) throw new Error('no writer');
@@ -193,7 +193,7 @@ it('eight writers with 200 random statements each, in transactions of both level
   expect(await findWrongFigures(first)).toEqual([]);
 }, 60_000);
 
-describe('a writer that has rights on the tables of the contract alone', () => {
+describe('a writer with rights only on the tables of the contract', () => {
   let writer: Client;
   beforeEach(async () => {
     const owner = await connectOther();
@@ -204,7 +204,7 @@ describe('a writer that has rights on the tables of the contract alone', () => {
       ${new URL(database.url).pathname.slice(1)} TO ${role}`);
     writer = await connectOther();
     await writer.query(`SET ROLE ${role}`);
-    // Roles belong to the server, so it goes after the database.
+    // Roles belong to the server, so this one is dropped after the database.
     return async () => {
       const server = await connect(inject('postgresUrl'));
       await server.query(`DROP ROLE ${role}`);
@@ -212,7 +212,7 @@ describe('a writer that has rights on the tables of the contract alone', () => {
     };
   });
 
-  it('feeds the summaries and cannot write them', async () => {
+  it('updates the summaries through triggers, but cannot write to them', async () => {
     await writer.query(everything);
     await writer.query("UPDATE execution_logs SET level = 'warn' WHERE id < 10");
     await writer.query('DELETE FROM backup_results WHERE id < 10');
@@ -223,7 +223,7 @@ describe('a writer that has rights on the tables of the contract alone', () => {
     expect(await findWrongFigures(writer)).toEqual([]);
   });
 
-  it('cannot put a table of its own in the place of a summary', async () => {
+  it('cannot shadow a summary with its own table', async () => {
     await writer.query(`CREATE TEMPORARY TABLE execution_log_counts
       (id bigserial, run_key bigint, level text, hour timestamptz, log_count bigint)`);
     await writer.query(everything);
@@ -232,7 +232,7 @@ describe('a writer that has rights on the tables of the contract alone', () => {
     expect((await countSummaryRows(writer)).logs).toBeGreaterThan(0);
   });
 
-  it('writes with an empty search_path too', async () => {
+  it('can write with an empty search_path', async () => {
     await writer.query("SET search_path = ''");
     await writer.query("INSERT INTO public.execution_logs (level) VALUES ('info')");
     await writer.query('RESET search_path; RESET ROLE');

@@ -5,7 +5,7 @@ import { createPostgres } from '../support/databases.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { countSummaryRows, findWrongFigures, someRows } from '../support/summaries.ts';
 
-/** What a writer may do, in plain SQL. */
+/** Changes that a writer may make, in plain SQL. */
 const changes = {
   'INSERT of a log': "INSERT INTO execution_logs (run_id, level) VALUES (3, 'info')",
   'INSERT of a log of no run': "INSERT INTO execution_logs (run_id, level) VALUES (NULL, 'warn')",
@@ -82,7 +82,7 @@ describe.each([
   { level: 'REPEATABLE READ' },
   { level: 'SERIALIZABLE' },
 ])('summaries are exact under $level', ({ level }) => {
-  it.each(Object.entries(changes))('after %s: at once, and when it is undone', async (_, sql) => {
+  it.each(Object.entries(changes))('after %s, at once and after a rollback', async (_, sql) => {
     await writer.query(`BEGIN ISOLATION LEVEL ${level}`);
     await writer.query(sql);
     expect(await findWrongFigures(writer)).toEqual([]);
@@ -92,7 +92,7 @@ describe.each([
     expect(await findWrongFigures(reader)).toEqual([]);
   });
 
-  it('after a savepoint was undone', async () => {
+  it('after a rollback to a savepoint', async () => {
     await writer.query(`BEGIN ISOLATION LEVEL ${level}`);
     const one = "INSERT INTO execution_logs (run_id, level) VALUES (5, 'info')";
     const results = `INSERT INTO backup_results (run_id, repo_full_name, archive_size_bytes)
@@ -126,7 +126,7 @@ describe.each([
 });
 
 describe('the rows of the summaries', () => {
-  it('do not grow with the statements of a transaction', async () => {
+  it('do not multiply with the statements of a transaction', async () => {
     for (const level of ['READ COMMITTED', 'REPEATABLE READ']) {
       await writer.query(`BEGIN ISOLATION LEVEL ${level}`);
       const before = await countSummaryRows(writer);
@@ -141,7 +141,7 @@ describe('the rows of the summaries', () => {
     }
   });
 
-  it('go when nothing is left to count', async () => {
+  it('are deleted when nothing is left to count', async () => {
     await writer.query('DELETE FROM execution_logs; DELETE FROM backup_runs');
     expect(await findWrongFigures(reader)).toEqual([]);
     await writer.query('TRUNCATE execution_logs, backup_results');

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => client.end());
 
 it.each(['execution_log_counts', 'backup_result_totals', 'newest_results'])(
-  'a data-only restore that brings rows of %s along doubles no figure',
+  'a data-only restore that includes rows of %s does not double totals',
   async (summary) => {
     await client.query(`CREATE TEMP TABLE dump AS SELECT * FROM ${summary};
       INSERT INTO ${summary} OVERRIDING SYSTEM VALUE SELECT * FROM dump;
@@ -23,7 +23,7 @@ it.each(['execution_log_counts', 'backup_result_totals', 'newest_results'])(
   },
 );
 
-it('a session that takes the part of a replica is counted', async () => {
+it('rows written by a session in replica mode are counted', async () => {
   await client.query(`SET session_replication_role = replica;
     INSERT INTO execution_logs (level) VALUES ('info');
     INSERT INTO backup_results (run_id, repo_full_name, archive_size_bytes) VALUES (1, 'o/new', 7);
@@ -36,7 +36,7 @@ it('a session that takes the part of a replica is counted', async () => {
   expect(rows).toEqual([{ size: 7 }]);
 });
 
-it('a result without a repository, as old tables allow, is taken', async () => {
+it('a result without a repository is accepted, because old tables allow it', async () => {
   await client.query('ALTER TABLE backup_results ALTER COLUMN repo_full_name DROP NOT NULL');
   await client.query('INSERT INTO backup_results (run_id, archive_size_bytes) VALUES (1, 5)');
   await client.query("UPDATE backup_results SET status = 'failed' WHERE repo_full_name IS NULL");

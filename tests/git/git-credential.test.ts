@@ -17,8 +17,8 @@ const setting = (name: string, url: string, given: typeof credential | null = cr
     .read(['config', '--get-urlmatch', name, url], { credential: given })
     .then((text) => text.trim());
 
-describe('the token of an address', () => {
-  it('is a header for that address and nothing else of its host', async () => {
+describe('the token for an address', () => {
+  it('is sent as a header to that address only, not to others on its host', async () => {
     expect(await setting('http.extraHeader', location)).toBe(header);
     for (const other of [
       'https://github.example/ada/app.github',
@@ -28,11 +28,11 @@ describe('the token of an address', () => {
     }
   });
 
-  it('follows no redirect', async () => {
+  it('is not sent after a redirect', async () => {
     expect(await setting('http.followRedirects', location)).toBe('false');
   });
 
-  it('leaves what the environment configures, and is gone without the option', async () => {
+  it('keeps configuration from the environment, and is not set without the option', async () => {
     expect(await setting('http.proxy', location)).toBe('http://proxy.example');
     await expect(setting('http.extraHeader', location, null)).rejects.toThrow();
     expect(await setting('http.proxy', location, null)).toBe('http://proxy.example');

@@ -6,7 +6,7 @@ import { useSharedFolder } from '../support/folders.ts';
 
 const folder = useSharedFolder();
 
-/** Checks a git that says this of itself. */
+/** Checks a git that reports this version. */
 async function check(said: string): Promise<string> {
   const git = join(folder, 'git');
   await writeFile(git, `#!/bin/sh\necho '${said}'\n`);
@@ -30,14 +30,14 @@ describe('parseGitVersion', () => {
 
 describe('checkGit', () => {
   it.each(['2.39.4', '2.39.5 (Apple Git-154)', '2.40.0', '2.45.1.windows.1', '3.0'])(
-    'takes %s',
+    'accepts %s',
     async (version) => {
       expect(await check(`git version ${version}`)).toMatch(/^[23]\.\d+\.\d+$/);
     },
   );
 
   it.each(['2.39.3', '2.39.2 (Apple Git-143)', '2.38.9', '2.9.5', '1.99.9'])(
-    'refuses %s and says what to do',
+    'rejects %s, with advice',
     async (version) => {
       await expect(check(`git version ${version}`)).rejects.toThrow(
         `found git version ${version}, which is too old: install git 2.39.4 or newer`,
@@ -45,13 +45,13 @@ describe('checkGit', () => {
     },
   );
 
-  it('says what to do about a git that tells no version', async () => {
+  it('rejects a git that reports no version, with advice', async () => {
     await expect(check('not a git')).rejects.toThrow(
       '`git --version` printed no version: "not a git": install git 2.39.4 or newer',
     );
   });
 
-  it('says what to do without git', async () => {
+  it('gives advice if git is missing', async () => {
     const nowhere = { PATH: join(folder, 'nowhere') };
     await expect(checkGit(nowhere, new AbortController().signal)).rejects.toThrow(
       'git is not installed, or not on the PATH: install git 2.39.4 or newer',

@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 const environment = { PATH: process.env.PATH, HOME: '/nonexistent' };
 const alias = (command: string) => ['-c', `alias.act=!${command}`, 'act'];
 
-it('gets the variables of its user, and none of ours or of another repository', async () => {
+it("git gets the user's variables, but none of ours or of another repository", async () => {
   const git = createGit(
     {
       ...environment,
@@ -29,7 +29,7 @@ it('gets the variables of its user, and none of ours or of another repository', 
   expect(seen).not.toMatch(/secret|elsewhere|GIT_TRACE/);
 });
 
-it('may speak no protocol but those it is given', async () => {
+it('git may only use the given protocols', async () => {
   const git = createGit(environment, signal);
   for (const location of ['ext::echo x', 'http://127.0.0.1:1/a/b']) {
     await expect(
@@ -38,23 +38,23 @@ it('may speak no protocol but those it is given', async () => {
   }
 });
 
-it('is stopped with its helpers when its time is over', async () => {
+it('git is stopped with its helpers after its timeout', async () => {
   const git = createGit(environment, signal);
   const answer = git.read(alias('sleep 600 & sleep 600'), { timeoutMs: 200 });
   await expect(answer).rejects.toThrow('did not end in time and was stopped');
 });
 
-it('says what git said, on one line', async () => {
+it('GitError contains the output of git on one line', async () => {
   const answer = createGit(environment, signal).read(alias('printf "one\\ntwo\\n" >&2; exit 3'));
   await expect(answer).rejects.toEqual(new GitError('one two'));
 });
 
-it('says how git ended when it said nothing', async () => {
+it('GitError reports how git ended if it printed nothing', async () => {
   const answer = createGit(environment, signal).read(alias('exit 3'));
   await expect(answer).rejects.toThrow(/ended with 3$/);
 });
 
-it('streams records as they come, and leaves no process behind a reader that has enough', async () => {
+it('a stream yields records as they arrive, and leaves no process behind if the reader stops early', async () => {
   const git = createGit(environment, signal);
   const records: string[] = [];
   for await (const record of git.stream(alias('printf "a\\nb c\\n"; sleep 600'), '\n')) {
@@ -64,7 +64,7 @@ it('streams records as they come, and leaves no process behind a reader that has
   expect(records).toEqual(['a', 'b c']);
 });
 
-it('fails a stream whose git failed after its last record', async () => {
+it('a stream fails if git fails after its last record', async () => {
   const git = createGit(environment, signal);
   const records: string[] = [];
   const reading = (async () => {
@@ -76,14 +76,14 @@ it('fails a stream whose git failed after its last record', async () => {
   expect(records).toEqual(['a', 'b']);
 });
 
-it('rejects with the reason of its signal', async () => {
+it('a call of git rejects with the reason of its signal', async () => {
   const reason = new Error('stopped');
   const { path } = await createRepository(folder);
   const git = createGit(environment, AbortSignal.abort(reason));
   await expect(git.read([`--git-dir=${path}/.git`, 'status'])).rejects.toBe(reason);
 });
 
-it('is stopped when it streams a record that is too long', async () => {
+it('git is stopped if it streams a record that is too long', async () => {
   const records = createGit(environment, signal).stream(alias('yes | tr -d "\\n"'), '\n');
   await expect(records[Symbol.asyncIterator]().next()).rejects.toThrow('a line that is too long');
 });

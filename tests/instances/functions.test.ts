@@ -15,7 +15,7 @@ import { TEST_TOKEN } from '../support/mcp.ts';
 import { neonUrl, startNeonEndpoint } from '../support/neon-http.ts';
 import { observatoryEnvironment } from '../support/observatory-client.ts';
 
-// Instances of the deployed functions over a database with connections: what they hold of it, and when.
+// Which database connections instances of the deployed functions hold, and when.
 
 const platformContext = Symbol.for('@vercel/request-context');
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => admin.end());
 
-/** What the platform was asked to stay awake for, and has not settled yet. */
+/** Promises for which the platform must stay awake, and which have not settled yet. */
 const awakeFor = new Set<Promise<unknown>>();
 let instance: Awaited<ReturnType<typeof createHostedBackupsApp>>;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ afterAll(() => Reflect.deleteProperty(globalThis, platformContext));
 
 const ask = () => instance.request('/api/backups', { headers: withSecret });
 
-/** The server's processes for our connections. */
+/** The backend processes of our connections. */
 async function connections(): Promise<number[]> {
   const { rows } = await admin.query<{ pid: number }>(
     `SELECT pid FROM pg_stat_activity
@@ -53,7 +53,7 @@ async function connections(): Promise<number[]> {
   return rows.map(({ pid }) => pid);
 }
 
-/** Ends connections as a server does that restarts or that wants its places back. */
+/** Ends connections like a server that restarts or reclaims them. */
 async function terminate(pids: readonly (number | undefined)[]): Promise<void> {
   await admin.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]);
   const areGone = async () => !(await connections()).some((pid) => pids.includes(pid));
@@ -72,7 +72,7 @@ const terminateAll = `
 `;
 
 describe('an instance', () => {
-  it('takes no connection before it is asked something, of any function', async () => {
+  it('opens no connection before its first request, whatever the function', async () => {
     const { url: DATABASE_URL } = database;
     const environment = { ...observatoryEnvironment, DATABASE_URL, MCP_AUTH_TOKEN: TEST_TOKEN };
     for (let n = 0; n < 20; n++) {
@@ -83,7 +83,7 @@ describe('an instance', () => {
     expect(await connections()).toEqual([]);
   });
 
-  it('answers 200 requests in turn over one connection', async () => {
+  it('answers 200 consecutive requests over one connection', async () => {
     const seen = new Set<number>();
     for (let n = 0; n < 200; n++) {
       expect((await ask()).status).toBe(200);
@@ -92,13 +92,13 @@ describe('an instance', () => {
     expect(seen.size).toBe(1);
   });
 
-  it('takes no more than 10 for as many requests at once as there may be', async () => {
+  it('uses at most 10 connections, however many requests are concurrent', async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, ask));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect((await connections()).length).toBeLessThanOrEqual(10);
   });
 
-  it('does not notice that the server ended its connections between requests', async () => {
+  it('is not affected if the server ends its connections between requests', async () => {
     await Promise.all(Array.from({ length: 20 }, ask));
     const before = await connections();
     await terminate(before);
@@ -106,7 +106,7 @@ describe('an instance', () => {
     expect(before).not.toContain((await connections())[0]);
   });
 
-  it('answers 503 when that happens during a request, and then goes on', async () => {
+  it('answers 503 if that happens during a request, and then recovers', async () => {
     await terminate(await connections());
     const other = await connect(database.url);
     await other.query('BEGIN; LOCK TABLE backup_runs IN ACCESS EXCLUSIVE MODE');
@@ -127,7 +127,7 @@ describe('an instance', () => {
     expect((await ask()).status).toBe(200);
   });
 
-  it('has the platform keep it awake while it has connections, once for all requests', async () => {
+  it('asks the platform once for all requests to keep it awake while it has connections', async () => {
     for (let n = 0; n < 5; n++) await ask();
     expect(awakeFor.size).toBe(1);
     await terminate(await connections());
@@ -135,9 +135,9 @@ describe('an instance', () => {
   });
 });
 
-it('an instance reaches Neon over connections that it keeps', async () => {
+it('an instance reuses its connections to Neon', async () => {
   const neon = await startNeonEndpoint(database.url);
-  // The function asks Neon itself, by the runtime's own fetch.
+  // The function calls Neon with the runtime's own fetch.
   vi.stubGlobal('fetch', neon.fetch);
   const environment = { DATABASE_URL: neonUrl(database.url), INTERNAL_SECRET: TEST_SECRET };
   const app = await createHostedBackupsApp(environment, () => undefined);
@@ -148,12 +148,12 @@ it('an instance reaches Neon over connections that it keeps', async () => {
   await askNeon();
   const before = sockets();
   for (let n = 0; n < 100; n++) expect((await askNeon()).status).toBe(200);
-  // A few more may be the stand-in's own.
+  // A few more may belong to the stand-in.
   expect(sockets() - before).toBeLessThan(10);
   await neon.close();
 });
 
-it('a database closes its idle connections, and says when none is left', async () => {
+it('a database closes its idle connections, and reports when none is left', async () => {
   const { url } = database;
   const awake: Promise<void>[] = [];
   const stayAwake = (until: Promise<void>) => awake.push(until);
@@ -165,12 +165,12 @@ it('a database closes its idle connections, and says when none is left', async (
   await db.close();
 });
 
-it('a database that was frozen does not take a connection whose end it has not read yet', async () => {
+it('a database that was frozen does not reuse a connection that has ended meanwhile', async () => {
   const db = openPgDatabase({ url: database.url, fetch, log: silentLog });
   await db.query({ text: 'SELECT 1' });
-  // A turn of the loop begins, which has nothing more to read.
+  // An iteration of the event loop starts with nothing left to read.
   await nextTurn();
-  // Another process ends the connection, while this one does nothing.
+  // Another process ends the connection while this one is blocked.
   execFileSync(process.execPath, ['--input-type=module', '-e', terminateAll], {
     env: { DATABASE: database.url },
   });

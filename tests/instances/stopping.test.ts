@@ -7,7 +7,7 @@ import { TEST_SECRET, withSecret } from '../support/deps.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { emptyFolder, startIn } from '../support/local-start.ts';
 
-// The end of a server's process on a Postgres of its own: what was begun ends, and nothing stays.
+// Stops a server process that has its own Postgres: running work is finished, and nothing is left behind.
 
 const database = useDatabase();
 let folder: Awaited<ReturnType<typeof emptyFolder>>;
@@ -26,7 +26,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-/** A statement of the server waits while `work` runs; the answer to the request that sent it comes after. */
+/** Blocks a statement of the server while `work` runs, and returns the response of its request. */
 async function whileWaiting(work: () => Promise<void>): Promise<Response> {
   const other = await connect(database.url);
   const admin = await connect(database.url);
@@ -44,7 +44,7 @@ async function whileWaiting(work: () => Promise<void>): Promise<Response> {
   return answer;
 }
 
-/** Is a new connection taken? */
+/** Whether the server accepts a new connection. */
 async function takesConnections(): Promise<boolean> {
   const { hostname, port } = new URL(server.url);
   const socket = connectSocket(Number(port), hostname);
@@ -58,7 +58,7 @@ async function takesConnections(): Promise<boolean> {
   }
 }
 
-it('a server that is told to stop finishes what was begun, takes nothing new, and ends', async () => {
+it('a server that is told to stop finishes running requests, accepts no new ones, and exits', async () => {
   const response = await whileWaiting(async () => {
     server.child.kill('SIGTERM');
     await waitFor(async () => !(await takesConnections()) || null, 'a closed door');
@@ -73,6 +73,6 @@ it('a server that is told to stop finishes what was begun, takes nothing new, an
      WHERE datname = current_database() AND application_name = 'backup-observatory'`,
   );
   await admin.end();
-  // The handle of this file has none open.
+  // The database handle of this file has no open connection.
   expect(rows).toEqual([]);
 });

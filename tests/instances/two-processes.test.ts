@@ -13,7 +13,7 @@ import { hasRedisServer } from '../support/redis-server.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { startUpstashRest, type UpstashRest } from '../support/upstash-rest.ts';
 
-// Two processes of the server on one database and one Redis: what one does, the other knows.
+// Two server processes that share one database and one Redis.
 
 type Server = Awaited<ReturnType<typeof startIn>>;
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
     SMTP_TO: 'ops@example.com',
     LOG_LEVEL: 'warn',
   } as Record<string, string>;
-  // One folder each: it is locked by the first.
+  // Each has its own folder, because the first would lock it.
   const start = (name: string) =>
     startIn(folder.path, { ...environment, DATA_DIR: `${folder.path}/${name}` });
   servers = await Promise.all([start('first'), start('second')]);
@@ -72,13 +72,13 @@ async function post(server: Server, path: string, json?: unknown): Promise<Respo
 const dataOf = async <Data>(response: Promise<Response>) =>
   ((await (await response).json()) as { data: Data }).data;
 
-describe.skipIf(!hasRedisServer)('two processes', () => {
-  it('count the requests of an address together', async () => {
+describe.skipIf(!hasRedisServer)('two server processes', () => {
+  it('share the request count of an address', async () => {
     const remaining = async ({ url }: Server) => {
       const { headers } = await fetch(`${url}/api/backups`);
       return Number(headers.get('ratelimit-remaining'));
     };
-    // Tried again where the minute ends in between.
+    // Retried if the minute ends in between.
     await waitFor(async () => {
       const first = await remaining(servers[0]);
       const second = await remaining(servers[1]);
@@ -87,7 +87,7 @@ describe.skipIf(!hasRedisServer)('two processes', () => {
     }, 'a common count');
   });
 
-  it('pass a decision on: confirmed at one, the tool runs at the other', async () => {
+  it('share confirmations: a tool runs in one process after a confirmation in the other', async () => {
     const [first, second] = servers;
     const args = {
       subject: 'The week',
@@ -106,7 +106,7 @@ describe.skipIf(!hasRedisServer)('two processes', () => {
     expect(mail.received).toHaveLength(1);
   });
 
-  it('change a stale run once when both sweep', async () => {
+  it('mark a stale run as failed once if both sweep', async () => {
     const ids: number[] = [];
     for (let n = 0; n < 10; n++) {
       const started_at = `2026-01-01T00:00:0${n}Z`;
@@ -124,7 +124,7 @@ describe.skipIf(!hasRedisServer)('two processes', () => {
     expect(states).toEqual([{ status: 'failed' }]);
   });
 
-  it('share the jobs of a generation when both process batches', async () => {
+  it('share the jobs of a generation if both process batches', async () => {
     const [first, second] = servers;
     await sql(
       database.db,
@@ -134,7 +134,7 @@ describe.skipIf(!hasRedisServer)('two processes', () => {
       generation_id: number;
       total_jobs_enqueued: number;
     }>(post(first, '/embeddings/switch-model', { model_id: 'local/hashing-384' }));
-    // Of one call at most 250: it takes both.
+    // One call processes at most 250, so both are needed.
     const request = { generation_id, batch_size: 5, max_batches: 50 };
     const processed = await Promise.all(
       [first, second].map((server) =>

@@ -22,15 +22,15 @@ async function countOthers(limiter: RateLimiter, prefix: string, times: number):
   }
 }
 
-describe('the count in the process', () => {
+describe('the rate limiter in the process', () => {
   it.each([
-    ['keeps the 20,000 addresses that it saw last', 19_999, 98],
-    ['keeps no more than twice as many', 40_000, 99],
+    ['remembers the last 20,000 addresses', 19_999, 98],
+    ['remembers at most twice as many', 40_000, 99],
   ])('%s', async (_what, others, remaining) => {
     const clock = createTestClock();
     const log = createLog('error', clock);
     const limiter = createRateLimiter({ redis: null, log, clock });
-    // As many before it that the cache throws half of what it keeps away as early as it ever does.
+    // Enough earlier addresses to make the cache evict half of its entries as early as possible.
     await countOthers(limiter, 'earlier', 19_999);
     await limiter.count('anonymous', 'first');
     await countOthers(limiter, 'later', others);
@@ -38,7 +38,7 @@ describe('the count in the process', () => {
   });
 });
 
-describe.skipIf(!hasRedisServer)('the count in Redis', () => {
+describe.skipIf(!hasRedisServer)('the rate limiter in Redis', () => {
   let rest: UpstashRest;
 
   beforeAll(async () => {
@@ -56,8 +56,7 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
     vi.useRealTimers();
   });
 
-  /** One instance of the service. */
-  /** Waits for Redis as long as a busy machine may take, unless a test is about waiting. */
+  /** One instance of the service. Waits as long for Redis as a busy machine needs, unless a test is about waiting. */
   function createInstance(clock = createTestClock(), timeoutMs = 10_000) {
     const lines: string[] = [];
     const log = createLog('info', clock, (line) => lines.push(line));
@@ -65,13 +64,13 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
     return { limiter: createRateLimiter({ redis, log, clock }), lines };
   }
 
-  it('is shared by instances', async () => {
+  it('shares its counts between instances', async () => {
     const [one, other] = [createInstance(), createInstance()];
     expect(await countTimes(one.limiter, 60, '192.0.2.1')).toBe(60);
     expect(await countTimes(other.limiter, 60, '192.0.2.1')).toBe(40);
   });
 
-  it('takes another limit than that of the kind', async () => {
+  it('accepts a limit that overrides that of the kind', async () => {
     const { limiter } = createInstance();
     const counts = [1, 2, 3].map(() => limiter.count('mcpToken', 'one', 2));
     const allowed = (await Promise.all(counts)).map(({ allowed }) => allowed);
@@ -79,7 +78,7 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
     expect(await limiter.count('mcpToken', 'other')).toMatchObject({ limit: 600, remaining: 599 });
   });
 
-  it('takes one round trip for a request', async () => {
+  it('needs one round trip per request', async () => {
     const { limiter } = createInstance();
     await limiter.count('anonymous', '192.0.2.1');
     rest.requests = 0;
@@ -87,7 +86,7 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
     expect(rest.requests).toBe(1);
   });
 
-  it('takes no round trip for an address that Redis has refused', async () => {
+  it('needs no round trip for an address that Redis has rejected', async () => {
     const { limiter } = createInstance();
     await countTimes(limiter, 101, '192.0.2.1');
     rest.requests = 0;
@@ -95,7 +94,7 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
     expect(rest.requests).toBe(0);
   });
 
-  it('starts again with the next minute', async () => {
+  it('starts over with the next minute', async () => {
     const clock = createTestClock();
     const { limiter } = createInstance(clock);
     await countTimes(limiter, 101, '192.0.2.1');
@@ -104,7 +103,7 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
     expect(await countTimes(limiter, 101, '192.0.2.1')).toBe(100);
   });
 
-  it('says when the window ends, and leaves nothing behind it', async () => {
+  it('returns when the window ends, and leaves nothing in Redis after it', async () => {
     const { limiter } = createInstance();
     const { resetsAt } = await limiter.count('forwarded', '192.0.2.1');
     expect(resetsAt).toBe(createTestClock().now() + 60_000);
@@ -116,7 +115,7 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
   });
 
   it.each(['fail', 'hang'] as const)(
-    'goes on in the process while Redis is in mode %s',
+    'counts in the process while Redis is in mode %s',
     async (mode) => {
       const clock = createTestClock();
       const { limiter, lines } = createInstance(clock, 200);
@@ -132,7 +131,7 @@ describe.skipIf(!hasRedisServer)('the count in Redis', () => {
     },
   );
 
-  it('leaves a failing Redis alone for a while and then returns to it', async () => {
+  it('avoids a failing Redis for a while, and then returns to it', async () => {
     const clock = createTestClock();
     const { limiter } = createInstance(clock);
     rest.mode = 'fail';

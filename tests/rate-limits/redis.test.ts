@@ -16,7 +16,7 @@ describe('the configuration of Redis', () => {
     expect(openRedis(readConfig(redisVariables, {}))).toBeNull();
   });
 
-  it('names the variable that is missing beside the other', () => {
+  it('is rejected with the name of the missing variable if only one is set', () => {
     const half = readConfig(redisVariables, { UPSTASH_REDIS_REST_TOKEN: 'private' });
     expect(() => openRedis(half)).toThrow(ConfigError);
     expect(() => openRedis(half)).toThrow(/^UPSTASH_REDIS_REST_URL /);
@@ -37,7 +37,7 @@ describe.skipIf(!hasRedisServer)('the Redis client', () => {
     rest.requests = 0;
   });
 
-  it('keeps a value as it was written', async () => {
+  it('reads a value exactly as it was written', async () => {
     const redis = open(rest.environment);
     await redis.set('kept', { text: 'ünï', count: 3 });
     expect(await redis.get('kept')).toEqual({ text: 'ünï', count: 3 });
@@ -48,7 +48,7 @@ describe.skipIf(!hasRedisServer)('the Redis client', () => {
     expect(replies).toEqual(['OK', 2]);
   });
 
-  it('is also configured by the names of the platform', async () => {
+  it('accepts the variable names of the platform', async () => {
     const redis = open({
       KV_REST_API_URL: rest.environment.UPSTASH_REDIS_REST_URL,
       KV_REST_API_TOKEN: rest.environment.UPSTASH_REDIS_REST_TOKEN,
@@ -56,19 +56,19 @@ describe.skipIf(!hasRedisServer)('the Redis client', () => {
     expect(await redis.ping()).toBe('PONG');
   });
 
-  it('does not try a failed command again', async () => {
+  it('does not retry a failed command', async () => {
     rest.mode = 'fail';
     await expect(open(rest.environment).get('kept')).rejects.toThrow('the bridge is down');
     expect(rest.requests).toBe(1);
   });
 
-  it('does not try again where nothing listens', async () => {
+  it('does not retry if nothing listens', async () => {
     const redis = open({ ...rest.environment, UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:9' });
     await expect(redis.get('kept')).rejects.toThrow();
   });
 
-  // The last one: what was given up may still arrive, and be counted.
-  it('rejects when Redis does not answer in time', async () => {
+  // Must come last: abandoned commands may still arrive, and be counted.
+  it('rejects if Redis does not answer in time', async () => {
     rest.mode = 'hang';
     await expect(open(rest.environment, 30).get('kept')).rejects.toThrow(/timeout/i);
   });

@@ -5,8 +5,8 @@ import { type AccessRow, callers, readAccessTable } from '../../scripts/tables/a
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask, type PlainAnswer } from './ask.ts';
 
-// Requests that the access table does not list: other methods, other spellings of its paths, unknown paths,
-// and forged headers. None of them works without a credential.
+// Requests that the access table does not list: other methods, other spellings of its paths, unknown paths, and
+// forged headers. None of them works without a credential.
 
 const table = readAccessTable();
 const isPublic = (row: AccessRow) => row.access.nobody === 'yes';
@@ -56,7 +56,7 @@ describe.each(paths)('%s', (path, rows) => {
     'PROPFIND',
   ].filter((method) => !allowed.includes(method) && !isReportId(method, path));
 
-  it('rejects every other method: 405 with what is allowed, but 401 before that', async () => {
+  it('rejects every other method with 405 and the allowed methods, or 401 without a credential', async () => {
     const [row] = rows;
     for (const method of others) {
       const anonymous = await send(method, withIds(path));
@@ -84,12 +84,12 @@ it('requires the same credential for HEAD as for GET', async () => {
 /** Other spellings of a path, most of which some servers treat as the same. */
 const spellings: [string, (path: string) => string][] = [
   ['in upper case', (path) => path.toUpperCase()],
-  ['with a slash at its end', (path) => `${path}/`],
-  ['with two slashes', (path) => `/${path}`],
+  ['with a trailing slash', (path) => `${path}/`],
+  ['with two leading slashes', (path) => `/${path}`],
   ['with two slashes inside', (path) => path.replace(/(?!^)\//, '//')],
   ['with a dot segment', (path) => `/.${path}`],
   ['below a public path', (path) => `/health/..${path}`],
-  ['below an encoded step up', (path) => `/health/%2e%2e${path}`],
+  ['below an encoded parent segment', (path) => `/health/%2e%2e${path}`],
   ['below the login', (path) => `/auth/login/..${path}`],
   ['with its first letter encoded', (path) => path.replace(/\/(\w)/, (_, it) => `/${encode(it)}`)],
   ['with its last letter encoded', (path) => path.replace(/(\w)$/, encode)],
@@ -106,8 +106,8 @@ const spellings: [string, (path: string) => string][] = [
   ['behind /observatory twice', (path) => `/observatory/observatory${path}`],
   ['behind the name of its function', (path) => `/api/backups.ts${path}`],
   ['with a broken escape', (path) => `${path}%`],
-  ['with bytes that are no UTF-8', (path) => `${path}%ff%fe`],
-  ['as an address of another host', (path) => `http://other.example${path}`],
+  ['with bytes that are not UTF-8', (path) => `${path}%ff%fe`],
+  ['as a URL of another host', (path) => `http://other.example${path}`],
 ];
 
 function encode(letter: string): string {
@@ -118,7 +118,7 @@ function hex(letter: string): string {
 }
 
 describe.each(spellings)('a guarded path %s', (_name, spell) => {
-  it('gives nothing to a caller without a credential', async () => {
+  it('is not accessible without a credential', async () => {
     for (const { method, path } of guarded) {
       const spelled = spell(withIds(path));
       const { status } = await send(method, spelled);
@@ -129,7 +129,7 @@ describe.each(spellings)('a guarded path %s', (_name, spell) => {
 });
 
 it.each(['/api', '/api/', '/api/nope', '/api/internal/runs', '/api/cron/nope', '/api/logs/nope'])(
-  'asks for the secret at %s, which is not a route',
+  'the unknown path %s requires the secret',
   async (path) => {
     expect((await send('GET', path)).status).toBe(401);
     const [way] = world.ways.internal;
@@ -138,7 +138,7 @@ it.each(['/api', '/api/', '/api/nope', '/api/internal/runs', '/api/cron/nope', '
 );
 
 it.each(['/observatory/nope', '/sessions/1/nope', '/auth/nope', '/me/nope', '/chat/nope'])(
-  'asks for a token at %s, which is not a route',
+  'the unknown path %s requires a token',
   async (path) => {
     expect((await send('GET', path)).status).toBe(401);
     const [way] = world.ways.user;
@@ -154,7 +154,7 @@ it.each([
   '/package.json',
   '/api.ts',
   '/ws/nope',
-])('has nothing at %s', async (path) => {
+])('the path %s does not exist', async (path) => {
   expect((await send('GET', path)).status).toBe(404);
 });
 
@@ -172,15 +172,15 @@ it.each<[string, Record<string, string>]>([
     'the page of the dashboard',
     { Origin: 'http://localhost:3000', Referer: 'http://localhost:8080/' },
   ],
-])('is not granted access by a header that claims to be %s', async (_name, headers) => {
+])('a header that claims to be %s does not grant access', async (_name, headers) => {
   for (const { method, path } of guarded) {
     const { status } = await send(method, withIds(path), headers);
-    // A page's Origin is refused by MCP before its token is looked at.
+    // MCP rejects the Origin of a page before it checks the token.
     expect({ path, status: [401, 403].includes(status) }).toEqual({ path, status: true });
   }
 });
 
-it('does not serve a second request that hides in the body of a first', async () => {
+it('a second request hidden in the body of a first is not served', async () => {
   const hidden = 'GET /api/backups HTTP/1.1\r\nHost: x\r\n\r\n';
   for (const framing of [
     `Content-Length: ${hidden.length}\r\nTransfer-Encoding: chunked`,

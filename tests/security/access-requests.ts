@@ -57,7 +57,7 @@ const mcpMessage = (path: string): AccessRequest => ({
   answers: 200,
 });
 
-/** Requests by the route's method and path; a GET that is not here needs nothing and is answered 200. */
+/** Requests by the route's method and path. A GET that is not listed needs no input and is answered with 200. */
 const requests: Record<string, Make> = {
   'GET /api/backups/:id': () => ({ path: '/api/backups/1', answers: 200 }),
   'GET /api/repos/:owner/:name': () => ({ path: '/api/repos/ada/app', answers: 200 }),
@@ -109,7 +109,7 @@ const requests: Record<string, Make> = {
   'GET /api/repos/:owner/:name/archive/file': () => archive('/file?path=a.txt'),
   'GET /api/repos/:owner/:name/archive/bundle': () => archive('/bundle'),
   'POST /api/fixes': () => json('/api/fixes', { title: 'Fixed', description: 'It was down.' }, 201),
-  // Each caller asks for what is queued already, and withdraws a request of their own.
+  // Each caller repeats a request that is already queued, and withdraws their own.
   'POST /api/run-requests': async (world) => {
     await makeRunRequest(world);
     return json('/api/run-requests', { target_repo: 'ada/app' });
@@ -144,12 +144,12 @@ const requests: Record<string, Make> = {
   }),
   'POST /auth/session': () => json('/auth/session', ADA),
   'DELETE /auth/session': () => ({ path: '/auth/session', answers: 200 }),
-  // The code is the stand-in's to take; the verifier only has to be long enough.
+  // The stand-in accepts any code; the verifier only has to be long enough.
   'POST /me/gateway/exchange': () =>
     json('/me/gateway/exchange', { code: 'code', code_verifier: 'v'.repeat(43) }),
   'DELETE /me/gateway': () => ({ path: '/me/gateway', answers: 200 }),
   'POST /search': () => json('/search', { query: MARK }),
-  // Refused for what they name, by the handler: a generation would change the world of the others.
+  // The handler rejects the values: a real generation would affect the other requests.
   'POST /embeddings/switch-model': () =>
     json('/embeddings/switch-model', { model_id: 'none/none' }, 400),
   'POST /embeddings/process-batch': () =>
@@ -206,7 +206,7 @@ const requests: Record<string, Make> = {
     const channel = newChannel();
     return {
       ...json('/alert-channels', channel, 201),
-      // There may be 20 of them.
+      // At most 20 channels are allowed.
       done: () => asUser(world, `/alert-channels/${channel.name}`, null, 'DELETE'),
     };
   },
@@ -273,13 +273,13 @@ async function makeUser(world: RequestWorld): Promise<string> {
   return user.username;
 }
 
-/** The stand-in of the mail service takes what is sent through it. */
+/** The mail stand-in accepts what is sent to it. */
 const newChannel = (name = `c-${randomUUID().slice(0, 8)}`) => ({
   name,
   address: `mailto:${ADDRESSES[0]}`,
 });
 
-/** The one channel that requests name; it may be there already. */
+/** The channel named in requests, which may already exist. */
 async function makeChannel(world: RequestWorld): Promise<string> {
   const channel = newChannel(MARK);
   const { status } = await asUser(world, '/alert-channels', channel);
@@ -338,19 +338,19 @@ async function runningTurn(world: RequestWorld): Promise<AccessRequest> {
   const asked = { session_id, question: MARK, survives_disconnect: true };
   const turn = await askStream({ post }, asked);
   const { request_id } = await turn.until('info');
-  // Asked by then, so that it takes no step that another turn's model is to say.
+  // The model has been called by then, so the turn cannot take an answer meant for another one.
   await turn.until('token');
   return {
     ...json('/chat/stop', { session_id, request_id }),
     async done() {
-      // Whoever was not let in has not stopped it.
+      // A rejected caller has not stopped the turn.
       await post('/chat/stop', { session_id, request_id });
       await turn.ended;
     },
   };
 }
 
-/** A session of the older transport, which the token opened. */
+/** A session of the older transport, opened with the token. */
 async function openSession({ server, ways }: RequestWorld): Promise<AccessRequest> {
   let address = '';
   const token = ways.mcp[0]?.headers.Authorization?.replace('Bearer ', '');

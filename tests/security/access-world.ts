@@ -60,13 +60,13 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     INTERNAL_SECRET: TEST_SECRET,
     CRON_SECRET,
     MCP_AUTH_TOKEN: TEST_TOKEN,
-    // These are counted by the token or the user, wherever they come from.
+    // Counted by token or user, whatever the address.
     MCP_MAX_CALLS_PER_MINUTE: '100000',
     USER_MAX_REQUESTS_PER_MINUTE: '100000',
     PATH: process.env.PATH,
     PORT: '0',
     LOG_LEVEL: 'error',
-    // So that each request has its own address: no limit of the rate gets in the way.
+    // Lets each request have its own address, so that no rate limit is reached.
     TRUSTED_PROXIES: '127.0.0.1',
   });
   return {

@@ -51,7 +51,7 @@ const challenges: Record<string, RegExp> = {
   others: /^Bearer realm=backup-api$/,
 };
 
-/** Sends requests as every caller in each of its ways, and returns the responses that differ from the table. */
+/** Sends requests as every caller, in every way, and returns the responses that differ from the table. */
 async function tryCallers(row: AccessRow, method: string, make: () => Promise<AccessRequest>) {
   const made = [await make()];
   const faults: string[] = [];
@@ -61,7 +61,7 @@ async function tryCallers(row: AccessRow, method: string, make: () => Promise<Ac
     const expected = row.access[caller];
     // Public routes ignore credentials, so one request per caller is enough.
     for (const way of world.ways[caller].slice(0, isPublic ? 1 : undefined)) {
-      // A request that is let in may use up what it asks for.
+      // An accepted request may use up what it names.
       if (isUsed && expected === 'yes') made.push(await make());
       isUsed ||= expected === 'yes';
       const request = made.at(-1) as AccessRequest;
@@ -111,15 +111,15 @@ describe.each(named(table.filter((row) => isObservatory(row) && !isOnlyPrefixed(
   },
 );
 
-describe('the table', () => {
+describe('the access table', () => {
   const rows = table.map((row) => `${row.method} ${barePath(row)}`).sort();
 
-  it('lists every declared route, and no other', () => {
+  it('lists exactly the declared routes', () => {
     const names = allRoutes.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     expect(rows).toEqual(names.sort());
   });
 
-  it('lists every route of /openapi.json, and no other', async () => {
+  it('lists exactly the routes of /openapi.json', async () => {
     const { text } = await send('GET', { path: '/openapi.json' });
     const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, unknown>> };
     const described = Object.entries(paths).flatMap(([path, item]) =>
@@ -130,7 +130,7 @@ describe('the table', () => {
     expect(described.sort()).toEqual(rows);
   });
 
-  it('agrees with the security that /openapi.json names', async () => {
+  it('agrees with the security requirements of /openapi.json', async () => {
     const { text } = await send('GET', { path: '/openapi.json' });
     const { paths } = JSON.parse(text) as {
       paths: Record<string, Record<string, { security: Record<string, unknown>[] }>>;

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** One request, written as it is: neither its path nor its headers are made tidy. */
+/** One request, sent as written: neither its path nor its headers are normalized. */
 export interface Question {
   method: string;
   path: string;
   headers?: Record<string, string>;
   body?: string;
-  /** The answer is a stream without an end: its head is enough. */
+  /** The response is an endless stream: its head is enough. */
   endless?: boolean;
 }
 
@@ -18,7 +18,7 @@ export interface PlainAnswer {
   text: string;
 }
 
-/** Asks a server on this machine, over its own connection. */
+/** Sends a request to a server on this machine over a new connection. */
 export async function ask(origin: string, question: Question): Promise<PlainAnswer> {
   const { method, path, headers = {}, body, endless = false } = question;
   const { hostname, port } = new URL(origin);
@@ -31,7 +31,7 @@ export async function ask(origin: string, question: Question): Promise<PlainAnsw
   const answered = once(outgoing, 'response').then(
     ([response]) => [response as IncomingMessage, false] as const,
   );
-  // The one that does not come fails when the connection ends.
+  // The promise that does not resolve rejects when the connection ends.
   upgraded.catch(() => undefined);
   answered.catch(() => undefined);
   const [response, isOver] = await Promise.race([answered, upgraded]);

@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
 import { findCanaries, makeCanary } from './canaries.ts';
 
-// The search of the leak tests finds planted secrets.
+// The search used by the leak tests finds planted secrets.
 
 const canary = makeCanary('KEY');
 const { value, core } = canary;
 
 it.each([
-  ['as it is', value],
+  ['unchanged', value],
   ['in JSON', JSON.stringify({ value })],
   ['in JSON in JSON', JSON.stringify(JSON.stringify({ value }))],
-  ['in an address', encodeURIComponent(value)],
+  ['in a URL', encodeURIComponent(value)],
   ['cut at both ends', core],
   ['in upper case', value.toUpperCase()],
   ['in hex', Buffer.from(value).toString('hex')],
@@ -19,10 +19,10 @@ it.each([
   ['in base64 of a header', btoa(`x:${value}`)],
   ['in base64 of another header', btoa(`xy:${value}`)],
   ['in base64url', Buffer.from(`??>${value}`).toString('base64url')],
-])('finds a secret %s', (_name, text) => {
+])('findCanaries finds a secret %s', (_name, text) => {
   expect(findCanaries(`before ${text} after`, [canary])).not.toEqual([]);
 });
 
-it('finds nothing where there is nothing', () => {
+it('findCanaries finds nothing if there is nothing', () => {
   expect(findCanaries('cnry of another kind, aGVsbG8=', [canary])).toEqual([]);
 });

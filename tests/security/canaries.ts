@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A planted secret: its value, and the part of it that is searched for. */
+/** A planted secret: its value, and the part that is searched for. */
 export interface Canary {
   name: string;
   value: string;
@@ -10,8 +10,8 @@ export interface Canary {
 }
 
 /**
- * Creates a secret for a name. What is around its core is written in another way by JSON and by URLs, so
- * that a form nobody thought of still shows the core.
+ * Creates a secret for a name. The characters around its core are escaped differently by JSON and URLs, so that the
+ * core still appears in forms that nobody thought of.
  */
 export function makeCanary(name: string, wrap: (core: string) => string = awkward): Canary {
   const core = `cnry${randomBytes(9).toString('hex')}`;
@@ -24,8 +24,8 @@ const awkward = (core: string) => `a"/%+\\&<${core}>=~`;
 export const plain = (core: string) => `secret-${core}-end`;
 
 /**
- * Finds canaries in a text or in bytes: as they are, in hex, and in base64 wherever in it they begin.
- * Returns what was found, each as `name (form)`.
+ * Finds canaries in a text or in bytes: unchanged, in hex, and in base64 at any offset. Returns each as
+ * `name (form)`.
  */
 export function findCanaries(content: string | Uint8Array, canaries: readonly Canary[]): string[] {
   const text = typeof content === 'string' ? content : Buffer.from(content).toString('latin1');
@@ -49,7 +49,7 @@ function base64Forms(core: string): string[] {
     const encoded = Buffer.from(`${'x'.repeat(shift)}${core}`).toString('base64');
     return encoded.slice(Math.ceil((shift * 8) / 6), -4);
   });
-  // What is left of a short text is in every other text.
+  // The rest of a short text would occur in any text.
   return forms.filter((form) => form.length >= MIN_FORM_LENGTH);
 }
 

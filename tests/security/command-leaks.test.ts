@@ -13,8 +13,8 @@ import { emptyFolder } from '../support/local-start.ts';
 import { runScript } from '../support/script.ts';
 import { type Canary, findCanaries, findInFiles, makeCanary, plain } from './canaries.ts';
 
-// Commands and deployed functions print no secrets either: with --help, for wrong usage, for an invalid
-// value, or without the database.
+// Commands and deployed functions print no secrets either: with --help, for wrong usage, for an invalid value, or
+// without the database.
 
 let folder: Awaited<ReturnType<typeof emptyFolder>>;
 let closedPort: number;
@@ -39,7 +39,7 @@ function plant(): { environment: Record<string, string>; canaries: Canary[] } {
       const channel = `ntfy+http://${canary.value}@127.0.0.1:${closedPort}/topic`;
       return { name, canary, value: channel };
     }
-    // Takes no credential.
+    // Needs no credential.
     if (name.endsWith('_URL')) return { name, canary, value: `http://127.0.0.1:${closedPort}` };
     return { name, canary, value: canary.value };
   });
@@ -78,7 +78,7 @@ describe('no secret is written by', () => {
   });
 
   it.each(commands.filter((name) => name !== 'start'))(
-    'npm run %s with a secret for an argument',
+    'npm run %s with a secret as an argument',
     async (name) => {
       const { environment, canaries } = plant();
       const args = [...Object.values(environment), `--${environment.INTERNAL_SECRET}`];
@@ -89,7 +89,7 @@ describe('no secret is written by', () => {
     },
   );
 
-  it('any of them into a file', async () => {
+  it('any command into a file', async () => {
     const canaries = [makeCanary('none')].map((it) => ({ ...it, core: 'cnry' }));
     expect(await findInFiles(folder.path, canaries)).toEqual([]);
   });
@@ -99,7 +99,7 @@ const variables = Object.values(variableGroups).flatMap((group) =>
   Object.keys(group.shape).map((name) => [name, group] as const),
 );
 
-it.each(variables)('a bad %s is named without its value', (name, group) => {
+it.each(variables)('an invalid %s is reported without its value', (name, group) => {
   const canary = makeCanary(name);
   for (const value of [canary.value, `-1 ${canary.value}`, `http://u:${canary.core}@h\n`]) {
     try {

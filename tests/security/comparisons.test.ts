@@ -24,7 +24,7 @@ const comparisons = [
     'i',
   ),
 ];
-/** Is it there at all, and of which type? That is not a secret. */
+/** Comparisons that only check presence or type, which is no secret. */
 const harmless =
   /\b(?:typeof )?[\w.]+(?:\([\w.]*\))?\)? [!=]== \(?(?:undefined|null|''|'string'|[A-Z_]+ === undefined)|\.length [<>]=? ?[\w.]+/g;
 function comparesSecret(line: string): boolean {
@@ -52,7 +52,7 @@ it.each([
   'if (header.startsWith(secret)) {',
   'return secret.includes(header);',
   'return Buffer.from(given).equals(token);',
-])('a source that says `%s` would be found', (line) => {
+])('the source `%s` would be detected', (line) => {
   expect(comparesSecret(line)).toBe(true);
 });
 
@@ -62,7 +62,7 @@ it.each([
   "typeof answer.access_token !== 'string' &&",
   'return secret.length >= INTERNAL_SECRET_MIN_LENGTH;',
   'return secretsEqual(header, secret);',
-])('a source that says `%s` is not', (line) => {
+])('the source `%s` is allowed', (line) => {
   expect(comparesSecret(line)).toBe(false);
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { secretsEqual } from '../../lib/security/crypto.ts';
 
 describe('secretsEqual', () => {
-  it('is true for a secret and itself alone, whatever their lengths', () => {
+  it('is true only for equal secrets, whatever their lengths', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (given, expected) => {
         expect(secretsEqual(given, expected)).toBe(given === expected);

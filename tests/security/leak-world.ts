@@ -23,17 +23,17 @@ import { makeWays, OTHER, type Way } from './ways.ts';
 export interface LeakWorld {
   server: { url: string };
   script: RunningScript;
-  /** What the server and its commands are configured by. */
+  /** The configuration of the server and its commands. */
   environment: Record<string, string>;
   canaries: Canary[];
   /** The folder of the server: DATA_DIR, temporary files. */
   folder: string;
   database: TestDatabase;
-  /** Whose connections the server has. */
+  /** The database role of the server. */
   role: string;
   gateway: Gateway;
   mail: MailService;
-  /** Redis, the service API and the observatory as other services: each answer repeats the request. */
+  /** Stands in for Redis, the service API and the observatory: every response echoes the request. */
   echo: ScriptedServer;
   ways: Record<Caller, Way[]>;
   /** The arguments and the environment of every git process. */
@@ -92,7 +92,7 @@ export async function startLeakWorld(): Promise<LeakWorld> {
     UPSTASH_REDIS_REST_TOKEN: canary('UPSTASH_REDIS_REST_TOKEN', plain),
     OBSERVATORY_URL: echo.url,
     BACKEND_URL: echo.url,
-    // Its answers, with what it was told, are as those of a server of somebody else.
+    // Its responses echo the request, like those of a third-party server.
     ALERT_CHANNELS: `ntfy+http://${canary('ALERT_CHANNELS', plain)}@${new URL(echo.url).host}/topic`,
     GIT_TOKEN_PERSONAL: canary('GIT_TOKEN_PERSONAL', plain),
     GIT_TOKEN_PRIVATE: canary('GIT_TOKEN_PRIVATE', plain),

@@ -44,7 +44,7 @@ async function note(
   return answer;
 }
 
-/** Nobody is asked for consent while Redis, which keeps the question, does not answer. */
+/** Nothing can await confirmation while Redis, which stores the questions, is down, so any id gets 503. */
 const isConfirmation = (path: string) => path === '/chat/confirm';
 const noConfirmation: AccessRequest = {
   path: '/chat/confirm',
@@ -102,14 +102,14 @@ async function callTools(): Promise<void> {
 
 const userHeaders = () => ({ ...world.ways.user[0]?.headers, 'Content-Type': 'application/json' });
 
-describe('drives', () => {
-  it('every route while Redis and other services repeat what they were told', async () => {
+describe('secrets are sent to', () => {
+  it('every route while Redis and other services echo requests', async () => {
     await askEverything();
     await callTools();
   });
 
   it.each([400, 401, 402, 403, 404, 429, 500, 200])(
-    'what needs the gateway while it answers %i and repeats the keys',
+    'routes that need the gateway while it answers %i and echoes the keys',
     async (status) => {
       world.gateway.always = {
         status,
@@ -127,7 +127,7 @@ describe('drives', () => {
     },
   );
 
-  it("a user's own key: taken, stored, used and refused", async () => {
+  it("the routes that accept, store, use and reject a user's own key", async () => {
     const code = makeCanary('a code of the gateway');
     const verifier = makeCanary('a code verifier', (core) => `${core}${'v'.repeat(43)}`);
     world.canaries.push(code, verifier);
@@ -144,7 +144,7 @@ describe('drives', () => {
     world.gateway.always = null;
   });
 
-  it('mail that is rejected with what it was told', async () => {
+  it('a mail service that rejects requests and echoes them', async () => {
     const { RESEND_API_KEY: key, SMTP_TO: to = '' } = world.environment;
     for (const status of [400, 401, 500, 500]) {
       world.mail.faults.push({ status, body: { name: 'x', message: `no: Bearer ${key}` } });
@@ -157,7 +157,7 @@ describe('drives', () => {
     }
   });
 
-  it('channels of alerts that repeat what they were told', async () => {
+  it('alert channels that echo requests', async () => {
     const token = makeCanary('a channel of the page', plain);
     world.canaries.push(token);
     const { host } = new URL(world.echo.url);
@@ -175,7 +175,7 @@ describe('drives', () => {
     await note('POST', '/alert-channels', { headers: userHeaders(), body: invalid });
   });
 
-  it('logins, also with a password in the place of the name', async () => {
+  it('logins, also with a password instead of the name', async () => {
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const wrong = makeCanary('a wrong password');
     world.canaries.push(wrong);
@@ -207,7 +207,7 @@ describe('drives', () => {
     answers.push([`npm run ${name}`, stdout + stderr]);
   });
 
-  it('secrets in the wrong place of a request', async () => {
+  it('routes in the wrong part of a request', async () => {
     for (const { value } of world.canaries.slice(0, 8)) {
       const text = encodeURIComponent(value);
       for (const path of [`/api/backups/${text}`, `/api/logs?level=${text}`, `/nope/${text}`]) {
@@ -216,7 +216,7 @@ describe('drives', () => {
     }
   });
 
-  it('input that would forge log records or control a terminal', async () => {
+  it('routes with input that would forge log records or control a terminal', async () => {
     const forged = '{"level":"error","message":"forged"}';
     const signs = '\u001b[2J\u001b]0;owned\u0007\u009b31m\u0085';
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -247,7 +247,7 @@ describe('drives', () => {
     }
   });
 
-  it('every route while a table is gone, and while the database rejects connections', async () => {
+  it('every route while a table is missing, and while the database rejects connections', async () => {
     const { db } = world.database;
     await sql(db, 'ALTER TABLE backup_runs RENAME TO gone');
     await askEverything();
@@ -264,8 +264,8 @@ describe('drives', () => {
   });
 });
 
-describe('afterwards no canary is', () => {
-  it('in an answer', () => {
+describe('afterwards the search', () => {
+  it('finds no canary in a response', () => {
     expect(answers.length).toBeGreaterThan(300);
     const faults = answers.flatMap(([name, text]) =>
       findCanaries(text, world.canaries).map((fault) => `${name}: ${fault}`),
@@ -273,21 +273,21 @@ describe('afterwards no canary is', () => {
     expect(faults).toEqual([]);
   });
 
-  it('in the log or on the terminal, which did tell of the faults', () => {
+  it('finds the faults in the log, but no canary there or on the terminal', () => {
     const output = world.script.output();
     expect(output).toMatch(/"level":"error"/);
     expect(output).toMatch(/"level":"warn"/);
     expect(findCanaries(output, world.canaries)).toEqual([]);
   });
 
-  it('but whole records in the log, each on a line, without what a terminal obeys', () => {
+  it('finds one complete record per line in the log, without control characters', () => {
     const lines = world.script.output().trimEnd().split('\n');
     const records = lines.filter((line) => line.startsWith('{'));
     expect(records.length).toBeGreaterThan(50);
     const messages = records.map((line) => JSON.parse(line).message);
     expect(messages).not.toContain('forged');
     expect(world.script.output()).not.toMatch(/(?!\n)\p{Cc}|[\u2028\u2029]/u);
-    // What is not a record is what the server greets with.
+    // The only other lines are the greeting of the server.
     const others = lines.filter((line) => !line.startsWith('{') && line !== '');
     expect(
       others.filter(
@@ -296,20 +296,20 @@ describe('afterwards no canary is', () => {
     ).toEqual([]);
   });
 
-  it('in a mail', () => {
+  it('finds no canary in a mail', () => {
     expect(world.mail.requests.length).toBeGreaterThan(0);
     const mails = JSON.stringify(world.mail.requests.map(({ mail }) => mail));
     expect(findCanaries(mails, world.canaries)).toEqual([]);
   });
 
-  it('in what the gateway was asked, but for its keys', () => {
+  it('finds no canary in requests to the gateway, except its keys', () => {
     const bodies = world.gateway.requests.map(({ path, body }) => [path, body] as const);
-    // The exchange is the place of a code and its verifier.
+    // The exchange legitimately contains a code and its verifier.
     const others = bodies.filter(([path]) => path !== '/auth/keys');
     expect(findCanaries(JSON.stringify(others), world.canaries)).toEqual([]);
   });
 
-  it('in the database', async () => {
+  it('finds no canary in the database', async () => {
     const { db } = world.database;
     const tables = await rowsOf<{ name: string }>(
       db,
@@ -325,11 +325,11 @@ describe('afterwards no canary is', () => {
     }
   });
 
-  it('in a file of the server', async () => {
+  it('finds no canary in a file of the server', async () => {
     expect(await findInFiles(world.folder, world.canaries)).toEqual([]);
   });
 
-  it('in the arguments of the server, nor in arguments or environment of git', async () => {
+  it('finds no canary in arguments of the server, or in arguments and environment of git', async () => {
     const { pid } = world.script.child;
     const processes = await world.childProcesses();
     expect(processes.some((text) => text.includes('bundle'))).toBe(true);

@@ -4,12 +4,12 @@ import { type Page, type PageUrls, serveLocalPage } from '../../lib/worker/login
 import { visit } from '../support/browser.ts';
 import { createTestClock } from '../support/clock.ts';
 
-// Pages that a browser shows: text in them stays text. (Reports and mails: tests/observatory/reports.)
+// Text in pages shown by a browser stays text. (Reports and mails: tests/observatory/reports.)
 
 const hostile = `<script>alert(1)</script><img src=x onerror=alert(1)>"'><a href="javascript:alert(1)">&amp;`;
 const tags = /<script>alert|<img|<a /;
 
-/** Serves a page of the login commands and comes back from it once. */
+/** Serves a page of the login commands, and returns to it once. */
 async function visitPages(
   start: Page,
   finish: () => Promise<{ title: string; line: string; value: null }>,
@@ -58,7 +58,7 @@ describe('a page of the login commands', () => {
     expect(shown.text.match(/<input /g)).toHaveLength(1);
   });
 
-  it('shows what failed as text', async () => {
+  it('shows errors as text', async () => {
     const { ended } = await visitPages(page(), () =>
       Promise.reject(new AppError('UNAUTHORIZED', `the gateway says ${hostile}`)),
     );

@@ -8,7 +8,7 @@ import {
 import { olderHash } from '../support/passwords.ts';
 
 describe('verifyPassword', () => {
-  it('is true for the password of a hash and false for any other', async () => {
+  it('is true only for the password of a hash', async () => {
     const hash = await hashPassword('correct horse');
     expect(await verifyPassword('correct horse', hash)).toBe(true);
     expect(await verifyPassword('correct horse ', hash)).toBe(false);
@@ -56,7 +56,7 @@ describe('renewHash', () => {
   });
 });
 
-it('fingerprints two passwords, or two users of one password, differently', async () => {
+it('fingerprintHash differs for two passwords, and for two users with the same password', async () => {
   const [one, other] = await Promise.all([hashPassword('same'), hashPassword('same')]);
   expect(fingerprintHash(one)).not.toBe(fingerprintHash(other));
 });

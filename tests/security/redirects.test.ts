@@ -14,12 +14,12 @@ import {
   startScriptedServer,
 } from '../support/scripted-server.ts';
 
-// A service that sends our requests on reaches nothing by it: neither another server of this machine, nor
-// anybody with our credential. (The gateway's, the mail service's and git's own are in their suites.)
+// A service that redirects our requests gains nothing: they reach neither another server of this machine, nor anyone
+// with our credentials. (Redirects of the gateway, the mail service and git are tested in their suites.)
 
 let other: ScriptedServer;
 let service: ScriptedServer;
-/** What the service answers, by path; anything else is a redirect to the other. */
+/** The responses of the service by path; any other path redirects to the other server. */
 let own: Record<string, ScriptedAnswer>;
 let status: number;
 
@@ -65,7 +65,7 @@ describe('the git host', () => {
     expect(service.received.filter((request) => request.path !== path)).toEqual([]);
   });
 
-  it('leads to what was renamed, at an address of its own', async () => {
+  it('redirects to a renamed repository at its own address', async () => {
     own['/api/v3/repos/ada/old'] = { status: 301, headers: { Location: '/api/v3/repositories/7' } };
     own['/api/v3/repositories/7'] = {
       headers: { 'Content-Type': 'application/json' },
@@ -95,7 +95,7 @@ describe('the git host', () => {
   );
 });
 
-it('another service of the product gets the internal secret, and nobody that it names', async () => {
+it('only another service of the product gets the internal secret, not its redirect target', async () => {
   const called = callInternalService(
     { name: 'the service API', url: service.url, secret: 'the internal secret', fetch },
     { path: '/api/backups', signal },
@@ -104,7 +104,7 @@ it('another service of the product gets the internal secret, and nobody that it 
   expect(other.received).toEqual([]);
 });
 
-it('Redis gets its token, and nobody that it names', async () => {
+it('only Redis gets its token, not its redirect target', async () => {
   const redis = openRedis(
     readConfig(redisVariables, {
       UPSTASH_REDIS_REST_URL: service.url,
@@ -113,7 +113,7 @@ it('Redis gets its token, and nobody that it names', async () => {
   );
   await expect(redis?.get('key')).rejects.toThrow();
   expect(JSON.stringify(service.received)).toContain('the-token-of-Redis');
-  // Its client cannot be kept from going there; SECURITY.md says so.
+  // Its client follows redirects, which cannot be prevented; SECURITY.md documents this.
   expect(other.received).not.toEqual([]);
   expect(JSON.stringify(other.received)).not.toContain('the-token-of-Redis');
 });

@@ -7,11 +7,11 @@ const sealing = createSealing(one.toString('base64'), 'gateway key');
 const KEY = 'sk-or-v1-a-key-of-ada';
 
 describe('sealing', () => {
-  it('gives a text back to its owner', () => {
+  it('returns a text to its owner', () => {
     expect(sealing.unseal(sealing.seal(KEY, 'ada'), 'ada')).toEqual({ text: KEY, isCurrent: true });
   });
 
-  it('never gives the same sealed text twice, nor shows the key in it', () => {
+  it('never produces the same sealed text twice, or text that shows the key', () => {
     const sealed = [sealing.seal(KEY, 'ada'), sealing.seal(KEY, 'ada')];
     expect(sealed[0]).not.toBe(sealed[1]);
     for (const text of sealed) {
@@ -19,11 +19,11 @@ describe('sealing', () => {
     }
   });
 
-  it.each([['grace'], ['ad'], ['']])('gives nothing to %j', (owner) => {
+  it.each([['grace'], ['ad'], ['']])('returns nothing to %j', (owner) => {
     expect(sealing.unseal(sealing.seal(KEY, 'ada'), owner)).toBeNull();
   });
 
-  it('gives nothing back when any byte was changed', () => {
+  it('returns nothing if any byte was changed', () => {
     const bytes = Buffer.from(sealing.seal(KEY, 'ada').slice(3), 'base64url');
     for (const index of bytes.keys()) {
       const changed = Buffer.from(bytes);
@@ -33,24 +33,24 @@ describe('sealing', () => {
   });
 
   it.each(['', 'v1.', 'v1.AAAA', 'v2.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', KEY])(
-    'gives nothing back for %j',
+    'returns nothing for %j',
     (text) => {
       expect(sealing.unseal(text, 'ada')).toBeNull();
     },
   );
 
-  it('gives nothing back as another thing of the owner', () => {
+  it('returns nothing for another kind of sealed text of the owner', () => {
     const channels = createSealing(one.toString('base64'), 'alert channel');
     expect(channels.unseal(sealing.seal(KEY, 'ada'), 'ada')).toBeNull();
     expect(channels.unseal(channels.seal(KEY, 'ada'), 'ada')?.text).toBe(KEY);
   });
 
-  it('reads hex keys like base64 ones', () => {
+  it('accepts keys in hex and base64', () => {
     const hex = createSealing(one.toString('hex'), 'gateway key');
     expect(hex.unseal(sealing.seal(KEY, 'ada'), 'ada')?.text).toBe(KEY);
   });
 
-  it('reads with a former key and seals with the new one', () => {
+  it('unseals with a former key and seals with the new one', () => {
     const rotating = createSealing(
       `${two.toString('base64')}, ${one.toString('base64')}`,
       'gateway key',

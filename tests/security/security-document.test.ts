@@ -10,7 +10,7 @@ function firstCells(heading: string): string[] {
   return [...section.matchAll(/^\| (.+?) \|/gm)].map(([, cell = '']) => cell).slice(2);
 }
 
-it('SECURITY.md says of every variable with a secret what it opens, and of no other', () => {
+it('SECURITY.md lists exactly the variables with a secret, and what they give access to', () => {
   const named = firstCells('What each secret opens').flatMap((cell) =>
     [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name),
   );

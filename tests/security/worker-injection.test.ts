@@ -9,12 +9,12 @@ import { useDatabase } from '../support/hooks.ts';
 import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
 import { rowsOf } from '../support/worker.ts';
 
-// Input of the worker from the command line, the git host and repositories never becomes a git option, a path
-// outside, a command or a terminal control sequence.
+// Input of the worker from the command line, the git host and repositories never becomes a git option, a path outside
+// of its folders, a command or a terminal control sequence.
 
 const database = useDatabase();
 let bench: HostedWorker;
-/** Would be created by an injected command. */
+/** The file that an injected command would create. */
 let marker: string;
 
 beforeEach(async () => {
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-/** Runs the worker; what it refuses to begin with is what it says. */
+/** Runs the worker and returns its output, or its error if it refuses to start. */
 async function run(args: string[], env: Record<string, string> = {}) {
   try {
     return await bench.run({ databaseUrl: database.url, args, env });
@@ -41,7 +41,7 @@ const results = () =>
 /** Control characters other than line breaks and tabs, and bidirectional characters. */
 const obeyed = /(?![\n\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u;
 
-/** A PATH with an ssh that notes how it was called, and fails. */
+/** A PATH with an ssh that records how it was called, and fails. */
 async function watchSsh(): Promise<string> {
   const bin = join(bench.folder, 'bin');
   await mkdir(bin);
@@ -79,7 +79,7 @@ describe('a --source', () => {
       expect(existsSync(marker), source).toBe(false);
       expect(stdout + stderr).not.toMatch(obeyed);
     }
-    // One that is none of these, so that it is seen how ssh is called.
+    // A valid source, to see how ssh is called.
     await run(['run', '--source=ssh://git@host/team/app'], { PATH });
     const given = await readFile(join(bench.folder, 'ssh-arguments'), 'utf8');
     expect(given).toContain('git@host\n');
@@ -88,7 +88,7 @@ describe('a --source', () => {
   });
 });
 
-/** Names of repositories that a host has made up. */
+/** Hostile names of repositories from a git host. */
 const names = [
   '--upload-pack=x/y',
   '-team/app',
@@ -129,7 +129,7 @@ it('a name from the git host is never a path, an option or a control sequence', 
   expect(made).toEqual(['archives-data']);
   const mirrors = await readdir(join(bench.folder, 'archives-data', 'mirrors'));
   expect(mirrors).toEqual(['team__good.git']);
-  // Nothing but the good one was asked for.
+  // Only the valid one was requested.
   const asked = bench.http.requests.map(({ path }) => path);
   expect(asked.filter((path) => !path.startsWith('/team/good.git/'))).toEqual([]);
 });
@@ -142,7 +142,7 @@ describe('refs and branches', () => {
     'refs/notes/-',
   ];
 
-  it('that begin with a dash are archived like others', async () => {
+  it('are archived even if their names start with a dash', async () => {
     const work = await bench.add({ fullName: 'team/app' });
     const bare = join(bench.folder, 'host/team/app.git');
     for (const ref of evil) await git(bare, 'update-ref', ref, await work.git('rev-parse', 'HEAD'));
@@ -153,7 +153,7 @@ describe('refs and branches', () => {
     for (const ref of evil) expect(heads).toContain(` ${ref}`);
   });
 
-  it('of the destination are pushed to by their full names', async () => {
+  it('are pushed to by full name at the destination', async () => {
     const target = join(bench.folder, 'backups.git');
     await createBare(target);
     await git(target, 'symbolic-ref', 'HEAD', `refs/heads/--receive-pack=touch`);
@@ -166,7 +166,7 @@ describe('refs and branches', () => {
   });
 
   it.each(['--mirror', '-q', 'ext::sh -c touch% x', 'https://u:p@host/x'])(
-    'a BACKUP_REPO_PATH %j is not an option and no command',
+    'a BACKUP_REPO_PATH %j is neither an option nor a command',
     async (target) => {
       await bench.add({ fullName: 'team/app' });
       await bench.logIn();

@@ -10,15 +10,15 @@ import { rowsOf } from '../support/worker.ts';
 import { type Canary, findCanaries, findInFiles, makeCanary, plain } from './canaries.ts';
 import { type WatchedGit, watchGit } from './watched-git.ts';
 
-// Runs of the worker with a canary in every variable that holds a secret and in its tokens, with a host
-// that repeats what it was told; then a search for the canaries in all that the runs left.
+// Runs the worker with a canary in every secret variable and token, against a host that echoes requests, and then
+// searches everything that the runs left for canaries.
 
 let database: TestDatabase;
 let bench: HostedWorker;
 let watched: WatchedGit;
-/** Of the variables. */
+/** The canaries of the variables. */
 const planted: Canary[] = [];
-/** The tokens that the host takes. */
+/** The tokens that the host accepts. */
 const tokens: Canary[] = [];
 let written = '';
 let store: RepeatingStore;
@@ -29,7 +29,7 @@ interface RepeatingStore {
   close(): void;
 }
 
-/** A store of the S3 protocol that refuses everything and repeats what it was told. */
+/** An S3 store that rejects everything and echoes requests. */
 async function startRepeatingStore(): Promise<RepeatingStore> {
   const server = createServer(({ headers }, response) => {
     const said = `it was sent ${headers['x-amz-security-token'] ?? headers.authorization}`;
@@ -53,7 +53,7 @@ afterAll(async () => {
   await Promise.all([database.close(), bench.close()]);
 });
 
-/** A token of the host that looks like no token, so that its form alone does not hide it. */
+/** A token of the host without a known format, so that it is not redacted by its format. */
 function grant(name: string): string {
   const canary = makeCanary(name, plain);
   tokens.push(canary);
@@ -72,13 +72,13 @@ function plantVariables(): Record<string, string> {
   );
 }
 
-/** The values of variables that not every text is valid for. The channel is refused by a server that repeats. */
+/** Values of variables that need a valid form. The server of the channel rejects and echoes requests. */
 const valid: Record<string, (canary: Canary) => string> = {
   ALERT_CHANNELS: ({ value }) => `ntfy+http://${value}@${new URL(store.endpoint).host}/topic`,
   CREDENTIALS_ENCRYPTION_KEY: ({ core }) => Buffer.from(core.padStart(32, '-')).toString('base64'),
 };
 
-/** Answers of a host that repeats the credential as it came, and what is in it. */
+/** Responses of a host that echoes the credential as sent, and decoded. */
 const repeat = (c: { req: { header(name: string): string | undefined } }) => {
   const credential = c.req.header('authorization') ?? '';
   const inside = Buffer.from(credential.replace('Basic ', ''), 'base64').toString();
@@ -89,7 +89,7 @@ const repeat = (c: { req: { header(name: string): string | undefined } }) => {
 };
 
 describe('a run', () => {
-  it('is made, with repositories that fail and a destination that rejects', async () => {
+  it('is made with failing repositories and a rejecting destination', async () => {
     const variables = plantVariables();
     for (const name of ['team/good', 'team/refused', 'ada/backups']) {
       await bench.add({ fullName: name, private: true });
@@ -106,7 +106,7 @@ describe('a run', () => {
       BACKUP_STORES: `file://${bench.folder},${store.address}?endpoint=${store.endpoint}&path-style=yes&private=yes`,
       BACKUP_STORES_NEEDED: '1',
     };
-    // The client of S3 reads them itself.
+    // The S3 client reads these variables itself.
     for (const name of ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const) {
       vi.stubEnv(name, variables[name] ?? '');
     }
@@ -130,10 +130,10 @@ describe('a run', () => {
   });
 });
 
-describe('afterwards no canary is', () => {
+describe('afterwards no canary is found', () => {
   const all = () => [...planted, ...tokens];
 
-  it('in what was written', () => {
+  it('in the output', () => {
     expect(all().length).toBeGreaterThan(10);
     expect(findCanaries(written, all())).toEqual([]);
   });
@@ -153,7 +153,7 @@ describe('afterwards no canary is', () => {
     expect(await rowsOf(database.db, 'SELECT 1 FROM execution_logs')).not.toEqual([]);
   });
 
-  it('in the arguments of git, nor in its environment but for the token of one address', async () => {
+  it('in the arguments of git, or in its environment except the token for one address', async () => {
     const processes = await watched.processes();
     expect(processes.length).toBeGreaterThan(10);
     const lines = processes.join('\n').split('\n');
@@ -165,7 +165,7 @@ describe('afterwards no canary is', () => {
   });
 
   it('in an archive, a folder of git or any other file', async () => {
-    // What git was seen with is above, and the login is where it belongs.
+    // The records of git are checked above, and the login file is where the login belongs.
     await rm(join(bench.folder, 'seen'), { recursive: true });
     const store = join(bench.folder, 'config/credentials.json');
     expect(findCanaries(await readFile(store), tokens)).toEqual([

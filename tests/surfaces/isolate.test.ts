@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createIsolateHandler, type FetchHandler } from '../../lib/surfaces/isolate.ts';
 
-/** The surfaces of an isolate of which one is asked. */
+/** The surfaces of an isolate, of which the test uses one. */
 function handlerOf(fetch: FetchHandler['fetch']) {
   const surface = async () => ({ fetch });
   return createIsolateHandler({
@@ -11,7 +11,7 @@ function handlerOf(fetch: FetchHandler['fetch']) {
 }
 const request = () => new Request('http://localhost/api/backups');
 
-it('a request is worked on to its end whether or not its client waits, and also when it fails', async () => {
+it('a request runs to its end even if its client disconnects or it fails', async () => {
   const { promise, resolve } = Promise.withResolvers<Response>();
   const work: Promise<unknown>[] = [];
   const context = { waitUntil: (until: Promise<unknown>) => void work.push(until) };
@@ -32,7 +32,7 @@ it('a request is worked on to its end whether or not its client waits, and also 
   await Promise.all(work);
 });
 
-it('each surface is made once, by its first request', async () => {
+it('each surface is created once, by its first request', async () => {
   let made = 0;
   const handler = createIsolateHandler({
     surfaces: {

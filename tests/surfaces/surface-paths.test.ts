@@ -11,16 +11,16 @@ import {
 } from '../../lib/surfaces/surface-paths.ts';
 import platform from '../../vercel.json' with { type: 'json' };
 
-it('is what vercel.json says', () => {
+it('the routing table equals vercel.json', () => {
   expect(platform.rewrites).toEqual(platformRewrites());
 });
 
-it('names functions that exist', () => {
+it('the routing table names existing functions', () => {
   for (const { entry } of surfaces) expect(existsSync(entry)).toBe(true);
 });
 
 it.each(backupsEndpoints.map(({ route }) => [route.path.replace(':id', '7')]))(
-  'routes %s to the service API by a pattern of its own',
+  'the path %s is routed to the service API by a specific pattern',
   (path) => {
     expect(findSurface(path).name).toBe('backups');
     const patterns = findSurface(path).paths.filter((pattern) => pattern !== '/*');
@@ -31,13 +31,13 @@ it.each(backupsEndpoints.map(({ route }) => [route.path.replace(':id', '7')]))(
 );
 
 it.each(['/nowhere', '/api/nowhere', '/docs/', '/apis'])(
-  'routes %s, which nobody owns, to the service API',
+  'the unknown path %s is routed to the service API',
   (path) => {
     expect(findSurface(path).name).toBe('backups');
   },
 );
 
-it('has cron jobs that a route serves', () => {
+it('every cron job has a route', () => {
   const paths = backupsEndpoints.map(({ route }) => route.path);
   for (const { path } of cronJobs) expect(paths).toContain(path);
 });
@@ -69,7 +69,7 @@ const owners = [
   ['/ready', 'backups'],
 ] as const;
 
-it.each(owners)('routes %s to the surface %s', (path, name) => {
+it.each(owners)('the path %s is routed to %s', (path, name) => {
   expect(findSurface(path).name).toBe(name);
 });
 

@@ -3,38 +3,38 @@ import { describe, expect, it } from 'vitest';
 import { cleanText, MAX_TEXT_LENGTH } from '../../lib/text/clean-text.ts';
 
 it.each([
-  ['a NUL, which Postgres refuses', 'a\u0000b', 'ab'],
+  ['a NUL, which Postgres rejects', 'a\u0000b', 'ab'],
   ['line breaks', ' one\r\n\n  two\n', 'one two'],
   ['terminal sequences', '\u001b]0;title\u0007x\u009b2J', ']0;titlex2J'],
   ['text that reads backwards', 'a\u202eb\u2066c', 'abc'],
-  ['half a character', 'a\ud800b', 'a\ufffdb'],
+  ['a lone surrogate', 'a\ud800b', 'a\ufffdb'],
   [
     'a credential split by a control character',
     'https://a:se\u0000cret@h/',
     'https://[redacted]@h/',
   ],
-])('cleans %s', (_, text, clean) => {
+])('cleanText cleans %s', (_, text, clean) => {
   expect(cleanText(text)).toBe(clean);
 });
 
 describe('a text of two million characters', () => {
   const long = 2 ** 21;
 
-  // One that takes quadratic time takes hours, and the test does not end.
+  // With quadratic time the test would run for hours.
   it.each([
     ['spaces', ' '.repeat(long)],
     ['line breaks', '\n'.repeat(long)],
-    ['both in turns', ' \n'.repeat(long / 2)],
+    ['both alternately', ' \n'.repeat(long / 2)],
     ['control characters', '\u0001'.repeat(long)],
-    ['beginnings of addresses', '://'.repeat(long / 3)],
-    ['beginnings of bearer values', 'bearer '.repeat(long / 7)],
-  ])('is cleaned in linear time when it is of %s', (_, filling) => {
+    ['starts of URLs', '://'.repeat(long / 3)],
+    ['starts of bearer values', 'bearer '.repeat(long / 7)],
+  ])('is cleaned in linear time if it consists of %s', (_, filling) => {
     const cleaned = cleanText(`a${filling}b`);
     expect(cleaned).toMatch(/^(a.*)?…$/u);
     expect(cleaned.length).toBeLessThanOrEqual(MAX_TEXT_LENGTH);
   });
 
-  it('keeps no half of a credential, wherever it is cut', () => {
+  it('keeps no part of a credential, wherever it is cut', () => {
     const credential = 'https://ada:secret-value@host/';
     for (let before = 2 ** 18 - credential.length; before <= 2 ** 18; before++) {
       const hidden = `a${'\n'.repeat(before - 1)}${credential}${'x'.repeat(long)}`;
@@ -43,7 +43,7 @@ describe('a text of two million characters', () => {
   });
 });
 
-it('makes one bounded line of any text, without control characters or the credential in it', () => {
+it('cleanText turns any text into one bounded line without control characters or credentials', () => {
   const noise = fc.string({
     unit: fc.constantFrom(
       ' ',
@@ -75,7 +75,7 @@ it('makes one bounded line of any text, without control characters or the creden
   );
 });
 
-it('cuts a text only after its credentials are gone', () => {
+it('cleanText removes credentials before it cuts a text', () => {
   const text = `${'x'.repeat(80)} https://user:secret-value@host/`;
   expect(cleanText(text, 100)).toBe(`${'x'.repeat(80)} https://[redacted]…`);
 });

@@ -3,15 +3,15 @@ import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { cutText } from '../../lib/text/cut-text.ts';
 
 describe('cutText', () => {
-  it('leaves a text alone that is no longer than that', () => {
+  it('leaves a text within the limit unchanged', () => {
     expect(cutText('x'.repeat(100), 100)).toBe('x'.repeat(100));
   });
 
-  it('ends a longer one with a mark that says how much is missing', () => {
+  it('ends a longer text with a mark that states how much is missing', () => {
     expect(cutText('x'.repeat(1_000), 100)).toBe(`${'x'.repeat(60)}… [cut: 940 more characters]`);
   });
 
-  it('counts what an earlier cut took away', () => {
+  it('counts what an earlier cut removed', () => {
     const once = cutText('x'.repeat(1_000), 500);
     expect(cutText(once, 100)).toBe(cutText('x'.repeat(1_000), 100));
   });
@@ -26,7 +26,7 @@ describe('a redactor', () => {
   const secret = 'the-configured-secret-of-a-test-0123456789';
   const token = `ghp_${'A1b2'.repeat(9)}`;
 
-  it.each([secret, token])('knows half of %s before the mark of a cut', (whole) => {
+  it.each([secret, token])('recognizes half of %s before the mark of a cut', (whole) => {
     const text = cutText(`${'x '.repeat(200)}${whole.slice(0, 20)}${'rest'.repeat(100)}`, 460);
     expect(text).toContain(whole.slice(0, 20));
     const shown = createRedactor([secret]).text(text);

@@ -14,26 +14,26 @@ describe('the first line of stdin', () => {
     expect(await readFirstLine(Readable.from(chunks))).toBe(line);
   });
 
-  it('may have a character that comes in two parts', async () => {
+  it('may contain a character that arrives in two parts', async () => {
     const bytes = Buffer.from('é\n');
     const parts = [bytes.subarray(0, 1), bytes.subarray(1)];
     expect(await readFirstLine(Readable.from(parts, { objectMode: false }))).toBe('é');
   });
 
-  it('closes a stream that stays open', async () => {
+  it('is read without waiting for the end of the stream, which is closed', async () => {
     const input = new PassThrough();
     input.write('line\nmore');
     expect(await readFirstLine(input)).toBe('line');
     expect(input.destroyed).toBe(true);
   });
 
-  it('is refused when it is too long', async () => {
+  it('is rejected if it is too long', async () => {
     const input = new PassThrough();
     input.write('x'.repeat(MAX_LINE_LENGTH + 1));
     await expect(readFirstLine(input)).rejects.toMatchObject({ code: 'BAD_REQUEST' });
   });
 
-  it("ends with the signal's reason while nothing comes", async () => {
+  it("is given up with the signal's reason while nothing arrives", async () => {
     const stop = new AbortController();
     const line = readFirstLine(new PassThrough(), stop.signal);
     stop.abort(new Error('interrupted'));

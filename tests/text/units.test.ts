@@ -6,7 +6,7 @@ it.each([
   [1_023, '1023 B'],
   [1_536, '1.5 KiB'],
   [5 * 2 ** 30, '5.0 GiB'],
-])('shows %d bytes as %s', (bytes, shown) => {
+])('formatBytes formats %d bytes as %s', (bytes, shown) => {
   expect(formatBytes(bytes)).toBe(shown);
 });
 
@@ -18,6 +18,6 @@ it.each([
   [59_951, '1 min'],
   [65_000, '1 min 5 s'],
   [7_380_000, '2 h 3 min'],
-])('shows %d milliseconds as %s', (ms, shown) => {
+])('formatDuration formats %d milliseconds as %s', (ms, shown) => {
   expect(formatDuration(ms)).toBe(shown);
 });

@@ -1,4 +1,4 @@
-/** Texts that redaction leaves as they are, byte for byte: no secret is in them, though some look like it. */
+/** Texts that redaction leaves unchanged, byte for byte: they contain no secret, though some look like it. */
 export const harmlessTexts: readonly string[] = [
   // Hashes, ids, checksums
   'commit 54786396357e8efebb7dce01b868e0cd19d265df',

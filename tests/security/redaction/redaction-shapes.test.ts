@@ -3,8 +3,8 @@ import { createRedactor, redact } from '../../../lib/security/redaction/redactor
 import { harmlessTexts } from './harmless-texts.ts';
 import { secretShapes } from './secret-shapes.ts';
 
-describe('the shapes of secrets', () => {
-  it('are 72 or more, and the harmless texts 200 or more, no two alike', () => {
+describe('in the test data of redaction', () => {
+  it('there are at least 72 distinct secrets and 200 distinct harmless texts', () => {
     expect(new Set(secretShapes.map(({ text }) => text)).size).toBeGreaterThanOrEqual(72);
     expect(new Set(harmlessTexts).size).toBeGreaterThanOrEqual(200);
     expect(new Set(harmlessTexts).size).toBe(harmlessTexts.length);
@@ -18,7 +18,7 @@ describe('the shapes of secrets', () => {
     expect(redact(shown)).toBe(shown);
   });
 
-  it.each(secretShapes)('$name does not come through in a log of 200 kB', ({ text, secret }) => {
+  it.each(secretShapes)('$name is removed from a log of 200 kB', ({ text, secret }) => {
     const line = '2026-11-22T10:00:00Z acme/widgets: fetched 12 objects in 3.1 s\n';
     const shown = redact(`${line.repeat(1_500)}${text}\n${line.repeat(1_500)}`);
     for (const part of [secret].flat()) expect(shown).not.toContain(part);
@@ -30,7 +30,7 @@ describe('the shapes of secrets', () => {
 describe('a value whose key names a secret', () => {
   it.each([
     ['in a list', { password: ['correct-horse-battery'] }],
-    ['beside a mask that somebody wrote', { password: 'correct[redacted]horse-battery' }],
+    ['next to a mask that was part of the text', { password: 'correct[redacted]horse-battery' }],
   ])('is removed %s', (_where, value) => {
     const shown = createRedactor([]).counted(value);
     expect(shown.redacted).toBe(1);
@@ -39,14 +39,14 @@ describe('a value whose key names a secret', () => {
 });
 
 describe('a harmless text', () => {
-  it.each(harmlessTexts)('stays as it is: %j', (text) => {
+  it.each(harmlessTexts)('stays unchanged: %j', (text) => {
     expect(createRedactor(['a-configured-secret']).counted(text)).toEqual({
       value: text,
       redacted: 0,
     });
   });
 
-  it('stays as it is among all others', () => {
+  it('stays unchanged among all others', () => {
     const text = harmlessTexts.join('\n');
     expect(redact(text)).toBe(text);
   });

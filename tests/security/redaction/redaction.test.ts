@@ -78,7 +78,7 @@ describe('redact', () => {
     `sk-or-v1-${'0123456789abcdef'.repeat(4)}`,
     `sk-${'a'.repeat(48)}`,
     'sk-proj-aB3_dE5gH7-jK9mN1pQ3sT5v',
-  ])('removes the token %s wherever it stands', (token) => {
+  ])('removes the token %s at any position', (token) => {
     for (const [before, after] of [
       ['', ''],
       ['a ', ' b'],
@@ -104,14 +104,14 @@ describe('redact', () => {
     ['github_pat_11ABCDEFG0', '[redacted]'],
     ['postgres://me:secr', 'postgres://[redacted]'],
     ['https://me:se/cr', 'https://[redacted]'],
-  ])('removes what the end of a long text left of %s', (cut, redacted) => {
+  ])('removes %s, truncated by the end of a long text', (cut, redacted) => {
     const before = 'a log line. '.repeat(20);
     expect(redact(before + cut)).toBe(before + redacted);
     expect(redact(`${before}${cut}…`)).toBe(`${before}${redacted}…`);
   });
 
   it.each(['https://host:8080', 'http://[::1]:80/a', 'https://host:8080).', 'https://host:80/a:b'])(
-    'leaves the end %s of a long text as it is',
+    'leaves the end %s of a long text unchanged',
     (end) => {
       const text = 'a log line. '.repeat(20) + end;
       expect(redact(text)).toBe(text);
@@ -142,11 +142,11 @@ describe('redact', () => {
     'C:\\Users\\me\\file.txt and /var/lib/x.tar.gz',
     'ghp_short and github_pat_short',
     '00000000-0000-4000-8000-000000000000',
-  ])('leaves %j as it is', (text) => {
+  ])('leaves %j unchanged', (text) => {
     expect(redact(text)).toBe(text);
   });
 
-  it('may stop anywhere in a hostile text', () => {
+  it('takes linear time for hostile text', () => {
     for (const part of [
       'a://b:',
       '://',
@@ -166,12 +166,12 @@ describe('redact', () => {
       '@',
       ':',
     ]) {
-      // Work that grows with the square of this length would take minutes.
+      // Quadratic time would take minutes for this length.
       expect(redact(part.repeat(400_000 / part.length)).length).toBeGreaterThan(0);
     }
   });
 
-  it('survives a single word of 1 MB behind anything', () => {
+  it('survives a single word of 1 MB after any prefix', () => {
     const word = 'a'.repeat(1_000_000);
     for (const start of [
       ...['ghp_', 'github_pat_', 'sk-', 'Bearer ', 'Basic ', '?token=', '?', 'https://', '://a:'],

@@ -8,7 +8,7 @@ describe('createRedactor', () => {
   const redactor = createRedactor([secret, 'tiny', '12345678']);
 
   it.each([
-    ['as it is', secret],
+    ['unchanged', secret],
     ['escaped in JSON', JSON.stringify(secret).slice(1, -1)],
     ['escaped in ASCII JSON', JSON.stringify(secret).slice(1, -1).replace('ö', '\\u00f6')],
     ['escaped in JSON with slashes', JSON.stringify(secret).slice(1, -1).replace('/', '\\/')],
@@ -16,25 +16,28 @@ describe('createRedactor', () => {
     ['encoded in a URL', encodeURIComponent(secret)],
     ['encoded in lower case', encodeURIComponent(secret).replace(/%../g, (it) => it.toLowerCase())],
     ['encoded in a form', encodeURIComponent(secret).replaceAll('%20', '+')],
-    ['in percent signs', Buffer.from(secret).toString('hex').replace(/../g, '%$&')],
+    ['percent-encoded', Buffer.from(secret).toString('hex').replace(/../g, '%$&')],
     ['in hexadecimal', Buffer.from(secret).toString('hex')],
     ['in upper hexadecimal', Buffer.from(secret).toString('hex').toUpperCase()],
     ['in base64', Buffer.from(secret).toString('base64')],
-    ['in base64 for addresses', Buffer.from(secret).toString('base64url')],
+    ['in base64url', Buffer.from(secret).toString('base64url')],
   ])('removes a configured secret %s', (_how, written) => {
     expect(redactor.text(`<${written}>`)).toBe('<[redacted]>');
   });
 
-  it.each([0, 1, 2, 3])('removes it from a longer text in base64, behind %i bytes', (before) => {
-    const whole = Buffer.from(`${'a'.repeat(before)}${secret}, and more`).toString('base64');
-    const shown = redactor.text(whole);
-    expect(shown).toContain('[redacted]');
-    const left = shown.split('[redacted]').map((part) => Buffer.from(part, 'base64').toString());
-    expect(left.join()).not.toMatch(/pa"s|ss\/w|rd\\|100%/);
-  });
+  it.each([0, 1, 2, 3])(
+    'removes a configured secret from a longer text in base64, after %i bytes',
+    (before) => {
+      const whole = Buffer.from(`${'a'.repeat(before)}${secret}, and more`).toString('base64');
+      const shown = redactor.text(whole);
+      expect(shown).toContain('[redacted]');
+      const left = shown.split('[redacted]').map((part) => Buffer.from(part, 'base64').toString());
+      expect(left.join()).not.toMatch(/pa"s|ss\/w|rd\\|100%/);
+    },
+  );
 
   it.each(['\u200b', '\u00ad', '\u{e0041}', '\n', '\u001b[31m'])(
-    'removes a configured secret that is broken by %j',
+    'removes a configured secret that is split by %j',
     (sign) => {
       const plain = createRedactor(['a-configured-string']);
       expect(plain.text(`x a-configured${sign}-string y`)).toBe('x [redacted] y');
@@ -45,7 +48,7 @@ describe('createRedactor', () => {
     },
   );
 
-  it('counts removed secrets of a value, also by the names of its keys', () => {
+  it('counts removed secrets of a value, including those found by key', () => {
     const value = {
       user: 'me',
       password: 'hunter2-Zq7',
@@ -63,7 +66,7 @@ describe('createRedactor', () => {
   });
 
   it.each(['string', 'Password', '\u0024{PASSWORD}', '', 'required'])(
-    'leaves %j as the value of a key that names a secret',
+    'leaves the value %j of a key that names a secret unchanged',
     (text) => {
       expect(redactor.counted({ password: text })).toEqual({
         value: { password: text },
@@ -72,12 +75,12 @@ describe('createRedactor', () => {
     },
   );
 
-  it('does the same in steps', async () => {
+  it('returns the same result in steps', async () => {
     const value = { log: `${'a log line\n'.repeat(40_000)}${secret}`, password: 'hunter2-Zq7' };
     expect(await redactor.countedInSteps(value)).toEqual(redactor.counted(value));
   });
 
-  it('finds a secret wherever the windows of a long text end', () => {
+  it('finds a secret at any boundary between windows of a long text', () => {
     for (let before = 131_072 - 40; before <= 131_072 + 4; before += 3) {
       const shown = redactor.text(`${'.'.repeat(before)}${secret}${'.'.repeat(200_000)}`);
       expect(shown.length).toBe(before + '[redacted]'.length + 200_000);
@@ -88,7 +91,7 @@ describe('createRedactor', () => {
     expect(redactor.text('tiny 12345678 1234567')).toBe('tiny [redacted] 1234567');
   });
 
-  it('removes the beginning of a secret that the end of a long text cut', () => {
+  it('removes the start of a secret that the end of a long text truncates', () => {
     const before = 'a log line. '.repeat(20);
     for (const end of ['', '…']) {
       const cut = (length: number) => `${before}${secret.slice(0, length)}${end}`;
@@ -106,7 +109,7 @@ describe('createRedactor', () => {
     );
   });
 
-  it('removes the longest of secrets with the same prefix, and both of two that overlap', () => {
+  it('removes the longest of several secrets with the same prefix, and both of two that overlap', () => {
     const some = createRedactor(['abcdefgh', 'abcdefghijkl', 'ijklmnop']);
     expect(some.text('abcdefghijkl.')).toBe('[redacted].');
     expect(some.text('abcdefghijklmnop.')).toBe('[redacted].');
@@ -178,16 +181,16 @@ const token = fc.oneof(
   alphanumeric(32).map((text) => `sk-or-v1-${text}`),
   alphanumeric(32).map((text) => `sk-${text}`),
 );
-/** Any text that is no part of a mask and long enough to be searched for. */
+/** Any text that is not part of a mask and long enough to be searched for. */
 const anySecret = fc
   .string({ unit: 'grapheme', minLength: 8, maxLength: 40 })
   .filter((text) => text.length >= 8 && !'[redacted]'.includes(text));
 
-describe('the properties of redaction', () => {
-  it('a token does not get out of any place of a value', () => {
+describe('as a property, redaction', () => {
+  it('removes a token at any position of a value', () => {
     fc.assert(
       fc.property(token, fc.json(), fc.string(), fc.string(), (planted, json, before, after) => {
-        // A letter in front of a gateway key makes another word of it.
+        // A letter before a gateway key makes it another word.
         const text = `${before} ${planted}${after.replace(/^\w+/, '')}`;
         const value = { [text]: [JSON.parse(json), text, { text }] };
         expect(JSON.stringify(createRedactor([]).value(value))).not.toContain(planted);
@@ -195,7 +198,7 @@ describe('the properties of redaction', () => {
     );
   });
 
-  it('a configured secret does not get out of any place of a value, in any of its forms', () => {
+  it('removes a configured secret in any form at any position of a value', () => {
     fc.assert(
       fc.property(
         anySecret,
@@ -222,7 +225,7 @@ describe('the properties of redaction', () => {
     );
   });
 
-  it('a configured secret does not get out cut into any items', () => {
+  it('removes a configured secret split across any items', () => {
     fc.assert(
       fc.property(anySecret, fc.array(fc.nat(40), { maxLength: 4 }), (planted, cuts) => {
         const places = [

@@ -1,13 +1,13 @@
-/** A text with a secret in it. Nothing of `secret` may come through; `kept` says what must. */
+/** A text that contains a secret. No part of `secret` may remain; `kept` must. */
 export interface SecretShape {
   name: string;
   text: string;
-  /** The secret, or its parts where something stands between them. */
+  /** The secret, or its parts if something separates them. */
   secret: string | readonly string[];
   kept?: string;
 }
 
-// Every secret is put together here, so that no scanner takes this file for a leak.
+// Every secret is assembled here, so that no scanner reports this file as a leak.
 const join = (...parts: string[]) => parts.join('');
 
 const alnum = 'aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5hJ7kL9nP1qR3tV5wX7zA9cD1eF3gH5jK7mN9';
@@ -30,7 +30,7 @@ const pem = (label: string, lines: number) =>
 const pemBody = (lines: number) =>
   Array.from({ length: lines }, (_, n) => `${n}${alnum.slice(n, n + 60)}`);
 
-/** A secret of a service, by itself in a line of a log. */
+/** A service's secret, alone on a log line. */
 function issued(name: string, secret: string): SecretShape {
   return {
     name,
@@ -137,12 +137,12 @@ export const secretShapes: readonly SecretShape[] = [
       ['Set-Cookie', `Set-Cookie: session=${word}; Path=/; HttpOnly`],
       ['password=', `password=${word}`],
       ['password = in quotes', `password = "${word} and more"`],
-      ['password= with letters alone', `password=${letters}`, letters],
-      ['a YAML password of letters alone', `password: ${letters}\n`, letters],
-      ['a JSON password of letters alone', `{"password":"${letters}"}`, letters],
+      ['password= with only letters', `password=${letters}`, letters],
+      ['a YAML password of only letters', `password: ${letters}\n`, letters],
+      ['a JSON password of only letters', `{"password":"${letters}"}`, letters],
       ['a long password', `password="${alnum.repeat(5)}"`, alnum],
       ['PGPASSWORD', `PGPASSWORD=${word} psql -h db`],
-      ['a variable of the environment', `export SMTP_PASSWORD='${word}'`],
+      ['an environment variable', `export SMTP_PASSWORD='${word}'`],
       ['--token=', `gh-backup --token=${word} --all`],
       ['--password x', `mysqldump --user me --password ${word} shop`],
       ['a list of arguments', `["login","--password","${word}"]`],
@@ -186,13 +186,13 @@ export const secretShapes: readonly SecretShape[] = [
       ['soft hyphens', '\u00ad'],
       ['a byte order mark', '\ufeff'],
       ['a tag character', '\u{e0041}'],
-      ['a direction', '\u202e'],
+      ['a direction mark', '\u202e'],
       ['a line break', '\n'],
-      ['a line break and an indent', '\r\n    '],
-      ['a line break escaped', '\\n'],
+      ['a line break and an indentation', '\r\n    '],
+      ['an escaped line break', '\\n'],
       ['a color', '\u001b[31m'],
       ['a color and its end', '\u001b[1;32m\u001b[0m'],
-      ['a title', '\u001b]0;x\u0007'],
+      ['a terminal title', '\u001b]0;x\u0007'],
     ] as const
   ).map(([name, sign]) => ({
     name: `a token broken by ${name}`,
