@@ -17,7 +17,7 @@ export interface DatabaseUse {
    */
   lastUse(): Promise<number | null>;
   /** The database without recording: for background jobs. */
-  unnoted: Database;
+  unrecorded: Database;
 }
 
 export interface DatabaseUseDeps {
@@ -71,7 +71,7 @@ export function noteDatabaseUse(
       close: () => database.close(),
     },
     databaseUse: {
-      unnoted: database,
+      unrecorded: database,
       async lastUse() {
         const times = [notedAt, await readShared()].filter((time) => time !== null);
         return times.length === 0 ? null : Math.max(...times);

@@ -106,9 +106,9 @@ export function endpoint<
       const { params, query, headers, body } = route;
       const parsedBody = body?.readByHandler ? undefined : body;
       if (body?.maxBytes !== undefined) on(limitBody(body.maxBytes));
-      if (params) on(zValidator('param', params, refuse, worded));
-      if (query) on(zValidator('query', query, refuse, worded));
-      if (headers) on(zValidator('header', headers, refuse, worded));
+      if (params) on(zValidator('param', params, refuse, withMessages));
+      if (query) on(zValidator('query', query, refuse, withMessages));
+      if (headers) on(zValidator('header', headers, refuse, withMessages));
       on(async (c) => {
         // Hono cannot type optional validators.
         const valid = c.req.valid as (target: 'param' | 'query' | 'header') => unknown;
@@ -159,7 +159,7 @@ export function mountEndpoints<Deps>(
 }
 
 /** Gives the validators the same messages as bodies. Their result type is narrower than zod's. */
-const worded = {
+const withMessages = {
   validationFunction: (schema: z.ZodType, value: unknown) =>
     schema.safeParseAsync(value, { error: describeIssue }) as Promise<never>,
 };

@@ -31,10 +31,10 @@ export function formatDuration(ms: number): string {
   if (ms < 59_950) return `${Math.round(ms / 100) / 10} s`;
   const seconds = Math.round(ms / 1_000);
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return inTwo(`${minutes} min`, seconds % 60, 's');
-  return inTwo(`${Math.floor(minutes / 60)} h`, minutes % 60, 'min');
+  if (minutes < 60) return twoUnits(`${minutes} min`, seconds % 60, 's');
+  return twoUnits(`${Math.floor(minutes / 60)} h`, minutes % 60, 'min');
 }
 
-function inTwo(whole: string, rest: number, unit: string): string {
+function twoUnits(whole: string, rest: number, unit: string): string {
   return rest === 0 ? whole : `${whole} ${rest} ${unit}`;
 }

@@ -68,7 +68,7 @@ const inFolder = (environment = {}): SweptDeps => ({
 /** Sweeps after some minutes and returns the outcome. */
 async function sweepAfter(minutes: number, db: Database, deps: SweptDeps): Promise<unknown> {
   deps.clock.advance(minutes * MINUTE_MS);
-  const databaseUse = { ...deps.databaseUse, unnoted: db };
+  const databaseUse = { ...deps.databaseUse, unrecorded: db };
   return sweep({ ...deps, databaseUse }).catch((error) => error.code);
 }
 

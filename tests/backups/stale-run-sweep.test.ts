@@ -100,16 +100,19 @@ describe('the sweep', () => {
     const { client, id } = await withStaleRun();
     const { databaseUse } = client.deps;
     const broken = {
-      ...databaseUse.unnoted,
+      ...databaseUse.unrecorded,
       query: ((statement, ...rest) =>
         statement.name === 'alert_evaluation'
           ? Promise.reject(new Error('no such table'))
-          : databaseUse.unnoted.query(statement, ...rest)) as typeof databaseUse.unnoted.query,
+          : databaseUse.unrecorded.query(
+              statement,
+              ...rest,
+            )) as typeof databaseUse.unrecorded.query,
     };
     const deps = {
       ...client.deps,
       outageMemory: null,
-      databaseUse: { ...databaseUse, unnoted: broken },
+      databaseUse: { ...databaseUse, unrecorded: broken },
     };
     expect(await sweep(deps)).toEqual({ swept: 1, run_ids: [id] });
     expect(client.deps.logged).toContainEqual(

@@ -50,7 +50,7 @@ describe('the last use of the database, in the process', () => {
 
   it('does not count queries of background jobs', async () => {
     const deps = createTestDeps({ db: createSilentDatabase().db });
-    await deps.databaseUse.unnoted.query(statement);
+    await deps.databaseUse.unrecorded.query(statement);
     expect(await deps.databaseUse.lastUse()).toBeNull();
   });
 

@@ -54,7 +54,9 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       responses: { 200: { description: 'The archive.', schema: archiveFacts }, ...missing },
     },
     async ({ params }, deps: BackupsDeps, c) =>
-      c.json(await ask(deps, c, params, (archives, ...asked) => archives.describe(...asked))),
+      c.json(
+        await withArchives(deps, c, params, (archives, ...asked) => archives.describe(...asked)),
+      ),
   ),
   endpoint(
     {
@@ -70,7 +72,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ params }, deps: BackupsDeps, c) =>
-      c.json(await ask(deps, c, params, (archives, ...asked) => archives.check(...asked))),
+      c.json(await withArchives(deps, c, params, (archives, ...asked) => archives.check(...asked))),
   ),
   endpoint(
     {
@@ -104,7 +106,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
     },
     async ({ params, query }, deps: BackupsDeps, c) => {
       const { path: prefix, cursor: offset = 0, limit } = query;
-      const page = await ask(deps, c, params, (archives, repository, call) =>
+      const page = await withArchives(deps, c, params, (archives, repository, call) =>
         archives.list(repository, { prefix, offset, limit }, call),
       );
       const read = page.entries.length;
@@ -132,7 +134,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ params, query }, deps: BackupsDeps, c) => {
-      const bytes = await ask(deps, c, params, (archives, repository, call) =>
+      const bytes = await withArchives(deps, c, params, (archives, repository, call) =>
         archives.readFile(repository, query.path, call),
       );
       const name = query.path.split('/').findLast((name) => name !== '') ?? '';
@@ -159,7 +161,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ params, query }, deps: BackupsDeps, c) => {
-      const opened = await ask(deps, c, params, (archives, repository, call) =>
+      const opened = await withArchives(deps, c, params, (archives, repository, call) =>
         archives.download(repository, query.file, call),
       );
       const headers = downloadHeaders(opened.fileName, opened.sizeBytes);
@@ -172,7 +174,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
 ];
 
 /** Runs `work` on the archives of this machine. Throws SERVICE_UNAVAILABLE if there are none. */
-async function ask<Answer>(
+async function withArchives<Answer>(
   { archives }: BackupsDeps,
   c: Context<HttpEnv>,
   { owner, name }: z.output<typeof repositoryInput>,

@@ -54,7 +54,7 @@ export async function watchOutage(deps: OutageWatchDeps): Promise<OutageWatch | 
       }
     },
     async reportUp() {
-      if (isKnown) await recordDatabaseBack(databaseUse.unnoted, outage).catch(logFailure);
+      if (isKnown) await recordDatabaseBack(databaseUse.unrecorded, outage).catch(logFailure);
     },
   };
 }

@@ -31,7 +31,7 @@ export async function sweep(deps: OutageWatchDeps): Promise<SweepOutcome> {
   const staleAfterMs = deps.config.STALE_RUN_AFTER_MINUTES * 60_000;
   let runIds: number[];
   try {
-    runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
+    runIds = await sweepStaleRuns(deps.databaseUse.unrecorded, { now, staleAfterMs });
   } catch (error) {
     if (isDatabaseUnavailable(error)) await outage?.reportDown();
     throw error;
@@ -53,7 +53,7 @@ async function raise({
   fetch,
 }: Deps<BackupsConfig>): Promise<void> {
   try {
-    const db = databaseUse.unnoted;
+    const db = databaseUse.unrecorded;
     const channels = await openAlertChannels(config, { db, fetch, clock });
     await raiseAlerts({ db, clock, log, config, channels });
   } catch (error) {
@@ -69,7 +69,7 @@ async function updateSearch({
   redactor,
 }: Deps<BackupsConfig>): Promise<void> {
   try {
-    await updateActiveGeneration({ db: databaseUse.unnoted, clock, log, redactor });
+    await updateActiveGeneration({ db: databaseUse.unrecorded, clock, log, redactor });
   } catch (error) {
     log.error('new records were not embedded', { error });
   }

@@ -60,7 +60,7 @@ export class ClientConnection {
     try {
       await this.#serve();
     } catch (error) {
-      this.#sayWhy(this.#stream.signal.aborted ? this.#stream.signal.reason : error);
+      this.#sendFatalError(this.#stream.signal.aborted ? this.#stream.signal.reason : error);
     }
     // Close first: cleaning up may have to wait for a lease.
     this.#stream.end();
@@ -177,7 +177,7 @@ export class ClientConnection {
   }
 
   /** Sends the error that ends the connection. */
-  #sayWhy(error: unknown): void {
+  #sendFatalError(error: unknown): void {
     if (error instanceof ClientGone) return;
     if (!(error instanceof FatalError)) {
       const { shared, id } = this.#options;

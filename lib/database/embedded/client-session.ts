@@ -21,7 +21,7 @@ export interface Shared {
   /** The settings reported to a new client. */
   defaults: ReadonlyMap<string, string>;
   /** The clients that may have created temporary tables or run PREPARE. */
-  makers: Set<object>;
+  creators: Set<object>;
   log: Log;
   clock: Clock;
 }
@@ -33,7 +33,7 @@ const DISCONNECTED_TIMEOUT_MS = 30_000;
  * Drops what Postgres cannot tell apart by client: PREPARE statements and temporary tables. Prepared statements
  * of other clients are parsed again on their next use.
  */
-const dropMade = 'DEALLOCATE ALL; DISCARD TEMP';
+const dropSharedObjects = 'DEALLOCATE ALL; DISCARD TEMP';
 
 const silent = { withhold: '', pass: () => undefined };
 const canceled = new FatalError('57014', 'canceling statement due to user request');
@@ -65,7 +65,7 @@ export class ClientSession {
   /** Inspects an SQL text before it runs. */
   noteText(sql: string): void {
     this.#settings.noteText(sql);
-    if (/\b(temp|temporary|prepare)\b/i.test(sql)) this.#shared.makers.add(this);
+    if (/\b(temp|temporary|prepare)\b/i.test(sql)) this.#shared.creators.add(this);
   }
 
   /**
@@ -111,18 +111,18 @@ export class ClientSession {
 
   /** Rolls back and removes everything of the client from the shared session. */
   async leave(): Promise<void> {
-    const { session, leases, makers } = this.#shared;
+    const { session, leases, creators } = this.#shared;
     try {
       if (this.#release !== null) {
         await this.#rollBack();
         session.settings = null;
       }
       const closes = this.statements.closeAll();
-      const mustDrop = makers.delete(this) && makers.size === 0;
+      const mustDrop = creators.delete(this) && creators.size === 0;
       if (leases.closed || (closes.length === 0 && !mustDrop)) return;
       this.#release ??= await leases.acquire();
       await session.run([...closes, syncMessage], silent);
-      if (mustDrop) await session.ask(dropMade);
+      if (mustDrop) await session.ask(dropSharedObjects);
     } finally {
       this.#endLease();
     }

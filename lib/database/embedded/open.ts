@@ -72,7 +72,7 @@ export async function openEmbeddedDatabase({
     closers.push(() => session.close());
     const defaults = await readDefaults(session);
     const leases = new LeaseQueue();
-    const shared = { session, leases, defaults, makers: new Set<object>(), log, clock };
+    const shared = { session, leases, defaults, creators: new Set<object>(), log, clock };
     server.serve(shared);
     const url = embeddedUrl(dataDir);
     const own = openPgDatabase({
