@@ -52,7 +52,9 @@ describe('restoring from a store with foreign archives', () => {
     await plant('eve__app', { versions: [], archive_modified_ms: Number.MAX_SAFE_INTEGER });
     const list = await restore('--list');
     expect(list).toMatchObject({ code: 1, stdout: expect.stringMatching(/^local\/app +1 /m) });
-    expect(list.stderr).toMatch(/^left out: archives\/eve__app\/states\/\S+ has no readable note$/m);
+    expect(list.stderr).toMatch(
+      /^left out: archives\/eve__app\/states\/\S+ has no readable note$/m,
+    );
     const all = await restore('--all', '--bare', '--to', 'all');
     expect(all).toMatchObject({ code: 1, stdout: expect.stringContaining('Restored 1 of 1 ') });
   });

@@ -4,7 +4,7 @@ import { nullIfMissing, readChunks } from '../../files.ts';
 import { CHUNK_BYTES, DecryptionFailed, SEALED_BYTES } from '../age-payload.ts';
 import { openGathering } from '../gathering-file.ts';
 import type { StateFile } from '../store-state.ts';
-import { resumeFile, type OnBytes, otherContent, readExactly } from './fetch-object.ts';
+import { type OnBytes, otherContent, readExactly, resumeFile } from './fetch-object.ts';
 import { hashObject } from './hash-object.ts';
 import { ObjectFault, undecrypted } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';

@@ -82,8 +82,8 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
         'it did not answer: the run went on, and its results wait on this machine',
       );
     try {
-        await recordDatabaseBack(db, outage);
-        await recordLoginAndDisk(db, report);
+      await recordDatabaseBack(db, outage);
+      await recordLoginAndDisk(db, report);
       const channels = await openChannels(db);
       await raiseAlerts({ db, clock, log, config, channels });
     } catch (error) {
