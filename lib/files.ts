@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { type FileHandle, stat } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 
 /** Returns the result of a file system call, or null when the file does not exist. */
 export async function nullIfMissing<Value>(reading: Promise<Value>): Promise<Value | null> {
@@ -26,9 +25,33 @@ export async function skipBytes(handle: FileHandle, length: number): Promise<voi
   }
 }
 
-/** Reads a file in chunks of at most 1 MiB. Small files get small buffers: thousands of large ones are slow. */
-export async function* readChunks(path: string): AsyncIterable<Buffer> {
-  const { size } = await stat(path);
-  const highWaterMark = Math.min(Math.max(size, 2 ** 12), 2 ** 20);
-  yield* createReadStream(path, { highWaterMark }) as AsyncIterable<Buffer>;
+/**
+ * Reads a file in chunks of at most 1 MiB. The next chunk is read while one is used. Two buffers take turns, so that a
+ * large file takes no more memory than a small one: a chunk is overwritten after the next one was requested.
+ */
+export async function* readChunks(path: string): AsyncGenerator<Buffer, void, undefined> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    // Small files get small buffers: thousands of large ones are slow.
+    const length = Math.min(Math.max(size, 2 ** 12), 2 ** 20);
+    let [next, other] = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)];
+    const readNext = () => {
+      const reading = handle.read(next, 0, length);
+      // The error surfaces where this is awaited.
+      reading.catch(() => undefined);
+      return reading;
+    };
+    let reading = readNext();
+    for (;;) {
+      const { bytesRead } = await reading;
+      if (bytesRead === 0) return;
+      const chunk = next.subarray(0, bytesRead);
+      [next, other] = [other, next];
+      reading = readNext();
+      yield chunk;
+    }
+  } finally {
+    await handle.close();
+  }
 }

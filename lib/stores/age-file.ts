@@ -1,11 +1,11 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { Decrypter, Encrypter } from 'age-encryption';
 import { ConfigError } from '../config/read.ts';
+import { readChunks } from '../files.ts';
 import { DecryptionFailed, openPayload, PAYLOAD_NONCE_BYTES, sealPayload } from './age-payload.ts';
 import { openGathering } from './gathering-file.ts';
 
-const READ_BYTES = 2 ** 20;
 /** What the library adds to a header for empty text: a nonce and a tag. */
 const EMPTY_PAYLOAD_BYTES = PAYLOAD_NONCE_BYTES + 16;
 /** Enough for hundreds of recipients. */
@@ -78,51 +78,28 @@ export async function encryptFile(
   const plain = createHash('sha256');
   const encrypted = createHash('sha256');
   let sizeBytes = 0;
-  const source = await open(from, 'r');
+  const { size } = await stat(from);
+  const target = await openGathering(to, 'w', size);
   try {
-    const { size } = await source.stat();
-    const target = await openGathering(to, 'w', size);
-    try {
-      for await (const chunk of cipher.encrypt(readHashed(source, size, plain, signal))) {
-        encrypted.update(chunk);
-        sizeBytes += chunk.length;
-        await target.write(chunk);
-      }
-    } finally {
-      await target.close();
+    for await (const chunk of cipher.encrypt(hashed(readChunks(from), plain, signal))) {
+      encrypted.update(chunk);
+      sizeBytes += chunk.length;
+      await target.write(chunk);
     }
   } finally {
-    await source.close();
+    await target.close();
   }
   return { sha256: encrypted.digest('hex'), sizeBytes, plainSha256: plain.digest('hex') };
 }
 
-/**
- * The bytes of a file, each added to the hash. The next bytes are read while the current ones are used, and then
- * overwrite them.
- */
-async function* readHashed(
-  handle: FileHandle,
-  sizeBytes: number,
+/** The same chunks, each added to the hash. */
+async function* hashed(
+  chunks: AsyncIterable<Buffer>,
   hash: Hash,
   signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const length = Math.max(1, Math.min(sizeBytes, READ_BYTES));
-  let [next, other] = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)];
-  const readNext = () => {
-    const reading = handle.read(next, 0, length);
-    // The error surfaces where this is awaited.
-    reading.catch(() => undefined);
-    return reading;
-  };
-  let reading = readNext();
-  for (;;) {
-    const { bytesRead } = await reading;
+): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
     signal.throwIfAborted();
-    if (bytesRead === 0) return;
-    const chunk = next.subarray(0, bytesRead);
-    [next, other] = [other, next];
-    reading = readNext();
     hash.update(chunk);
     yield chunk;
   }
