@@ -204,7 +204,7 @@ describe.skipIf(!hasChromium)(
         await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
         expect(await page.getByRole('button', { name: 'Connect your key' }).count()).toBe(0);
         // An unreachable gateway is not an error of the settings.
-        await page.getByText('Not available: the models of the gateway').waitFor();
+        await page.getByText("Not available: the gateway's models").waitFor();
         expect(await page.getByText('Something went wrong').count()).toBe(0);
         await open('/app/settings?tab=agents');
         await page.getByText('MCP_AUTH_TOKEN not set').waitFor();
