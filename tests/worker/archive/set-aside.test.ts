@@ -55,7 +55,7 @@ describe('an archive that was set aside', () => {
     const { stdout } = await call('versions');
     expect(stdout).toMatch(/^local\/app +1 /m);
     expect(stdout).toMatch(new RegExp(`^${name} +4 `, 'm'));
-    expect(stdout).toContain('was set aside for a new archive');
+    expect(stdout).toContain('were set aside for new ones');
     expect(JSON.parse((await call('versions', '--json')).stdout)).toMatchObject([
       { repository: 'local/app', is_set_aside: false, versions: 1 },
       { repository: name, is_set_aside: true, versions: 4 },
