@@ -13,9 +13,9 @@ import { onMachine, RunStopped } from '../stop.ts';
 import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
-/** Why a run ends if its repositories were never listed. */
+/** Why a run ends if its repositories were never listed. Other workers compare it, also those of another release. */
 export const STARTER_GONE =
-  'the worker that started this run was lost before it had listed the repositories';
+  'the worker that started this run is gone, and had not listed the repositories';
 
 /** Why a member stops if it no longer sees the same archives as the others. */
 export const FOLDER_GONE = 'the archive folder is no longer that of this run: is it mounted?';

@@ -170,7 +170,7 @@ describe('a starter that has not listed the repositories', () => {
     expect(await fleet.runs()).toEqual([
       expect.objectContaining({
         ...{ status: 'failed', exclusive_key: null },
-        error_message: expect.stringContaining('was lost before it had listed the repositories'),
+        error_message: expect.stringContaining('is gone, and had not listed the repositories'),
       }),
       completedRun,
     ]);
