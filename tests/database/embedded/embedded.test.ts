@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
 import { connect } from '../../support/connection.ts';
@@ -72,25 +72,27 @@ it('the embedded database answers many concurrent statements correctly', async (
 });
 
 it('a statement fails with SERVICE_UNAVAILABLE if it gets no lease in time', async () => {
-  const client = await connect(url);
+  // Its connections have prepared nothing: a leaving client that has waits for a lease, to close it.
+  const other = await openTemporary(clock);
+  onTestFinished(() => other.close());
+  const client = await connect(other.url);
   await client.query('BEGIN');
-  const asked = expect(
-    db.query({ text: 'SELECT 1' }, [], { timeoutMs: 100 }),
-  ).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
-  await asked;
-  await expect.poll(() => db.poolStats().waiting, patience).toBe(0);
+  await expect(other.query({ text: 'SELECT 1' }, [], { timeoutMs: 100 })).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+  });
+  await expect.poll(() => other.poolStats().waiting, patience).toBe(0);
   await client.end();
 });
 
 it('the embedded database counts connected and waiting clients', async () => {
   const client = await connect(url);
+  onTestFinished(() => client.end());
   await client.query('BEGIN');
   const idle = db.poolStats().idle;
   const asked = db.query({ text: 'SELECT 1' });
   await expect.poll(() => db.poolStats(), patience).toMatchObject({ idle: idle - 1, waiting: 1 });
   await client.query('COMMIT');
   await asked;
-  await client.end();
 });
 
 it('a statement that overflows the stack fails, and the next one is answered', async () => {
