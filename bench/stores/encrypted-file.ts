@@ -21,6 +21,7 @@ export interface EncryptedFiles {
   send(file: LocalFile, name: string): Promise<StateFile>;
   /** Downloads into the file `down` of the folder. Fails if the content differs. */
   receive(stored: StateFile): Promise<void>;
+  remove(stored: StateFile): Promise<void>;
 }
 
 export async function openEncryptedFiles(address: string, folder: string): Promise<EncryptedFiles> {
@@ -47,5 +48,6 @@ export async function openEncryptedFiles(address: string, folder: string): Promi
       const reading = { ...options, objects, identities: [identity] };
       return fetchFile(reading, stored, { path: folder, parts: folder }, () => undefined);
     },
+    remove: ({ key }) => objects.remove(key),
   };
 }

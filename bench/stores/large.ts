@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  DeleteObjectCommand,
   GetObjectCommand,
   S3Client,
   UploadPartCommand,
@@ -17,6 +18,7 @@ import pLimit from 'p-limit';
 import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import type { StateFile } from '../../lib/stores/store-state.ts';
 import { printTable, quantile, ratio } from '../report.ts';
+import { WORKER_FLAGS } from '../worker-flags.ts';
 import { type LocalFile, openEncryptedFiles } from './encrypted-file.ts';
 import type { StoreWorld } from './world.ts';
 
@@ -65,6 +67,8 @@ export async function measureLargeObject(
         taken.push(await timed(step));
       }
     }
+    // Otherwise the store grows, and later rounds find less memory for its files.
+    await Promise.all([plain.remove(name), stored && files.remove(stored)]);
   }
   const speed = (values: readonly number[]) =>
     `${((mebibytes * 1_000) / quantile(values, 0.5)).toFixed(0)} MiB/s`;
@@ -95,7 +99,7 @@ export async function measureLargeObject(
 async function measureMemory(address: string, folder: string, file: LocalFile): Promise<number> {
   const child = join(import.meta.dirname, 'memory-child.ts');
   const { path, sha256, sizeBytes } = file;
-  const args = [child, address, folder, path, sha256, `${sizeBytes}`];
+  const args = [...WORKER_FLAGS, child, address, folder, path, sha256, `${sizeBytes}`];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   await rm(join(folder, 'down'));
   return Number(stdout);
@@ -152,6 +156,9 @@ function plainClient({ bucket, endpoint }: BucketAddress) {
         new CompleteMultipartUploadCommand({ ...upload, UploadId, MultipartUpload }),
       );
       await handle.close();
+    },
+    async remove(Key: string) {
+      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
     },
     async download(Key: string, to: string) {
       const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key }));

@@ -9,6 +9,7 @@ import { openDatabase } from '../../lib/database/open.ts';
 import { createLog } from '../../lib/log.ts';
 import { connect, databaseUrl } from '../../tests/support/connection.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
+import { WORKER_FLAGS } from '../worker-flags.ts';
 
 const execute = promisify(execFile);
 const launcher = resolve(import.meta.dirname, '../../scripts/launch.mjs');
@@ -78,7 +79,7 @@ export async function withWorld(measure: (world: World) => Promise<void>): Promi
             const start = performance.now();
             const { stdout } = await run(
               'sh',
-              ['-c', counted, 'sh', process.execPath, launcher, 'worker', ...args],
+              ['-c', counted, 'sh', process.execPath, ...WORKER_FLAGS, launcher, 'worker', ...args],
               settings,
             );
             const ms = performance.now() - start;
