@@ -10,7 +10,7 @@ export const repositoryFailing: Rule = {
   title: 'Repositories are not backed up',
   severity: 'critical',
   when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is already out of date, if it no longer exists at its source, or if most repositories failed in the last run and none succeeded. Repositories that fail because of the login or a destination are in that incident instead.',
-  advice: `Read the reason for each, fix it, and ${START_A_RUN}. A repository that is gone on purpose can be forgotten: \`npm run worker -- forget OWNER/NAME\`, or on its page.`,
+  advice: `Read the reason for each, fix it, and ${START_A_RUN}. A repository that was removed on purpose can be forgotten: \`npm run worker -- forget OWNER/NAME\`, or on its page.`,
   resolved:
     'Each repository was backed up or forgotten, or has failed too few times for an alert. If the login or a destination is the cause now, another message says so.',
   async find({ unwell, config }) {

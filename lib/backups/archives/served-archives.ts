@@ -42,7 +42,7 @@ export function createServedArchives({
     } catch {
       // The message of the error would disclose a path of this machine.
     }
-    return 'the archive folder (BACKUP_ARCHIVE_PATH) is missing on this server, or may not be read';
+    return 'the archive folder (BACKUP_ARCHIVE_PATH) is missing on this server, or cannot be read';
   }
 
   async function open(): Promise<PlainArchives> {

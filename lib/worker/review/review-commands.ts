@@ -48,7 +48,7 @@ export interface ForgetCommand {
 export function addForgetCommand(program: Command, found: (command: ForgetCommand) => void): void {
   program
     .command('forget')
-    .summary('stop tracking a repository that was deleted on purpose')
+    .summary('stop tracking a repository that was removed on purpose')
     .description(
       'Forgets a repository: no run reports it as missing, no alert names it, and nothing counts it, until a run backs it up, finds it unchanged, or fails to back it up. Its archive and its records stay. Without a name, lists the forgotten repositories.',
     )

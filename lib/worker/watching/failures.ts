@@ -18,7 +18,7 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   },
   missing: {
     what: 'not found, or access lost',
-    todo: 'check the address, and that the login or the app may read it; if it was deleted on purpose: npm run worker -- forget OWNER/NAME',
+    todo: 'check the address, and that the login or the app may read it; if it was removed on purpose: npm run worker -- forget OWNER/NAME',
   },
   'rate limit': {
     what: 'the host limits requests',
