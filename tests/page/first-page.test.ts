@@ -174,7 +174,8 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     it('appear on keyboard focus too, until Escape', async () => {
       const { open, page } = site;
       await open('/app/');
-      await state().waitFor();
+      // The state is shown before the code has loaded, but no button is.
+      await page.getByRole('button', { name: 'Go to' }).waitFor();
       // The first stop is the name of the product.
       await page.keyboard.press('Tab');
       await page.keyboard.press('Tab');
