@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { systemClock } from '../lib/clock.ts';
 import type { DatabaseConfig } from '../lib/config/database.ts';
+import type { Environment } from '../lib/config/read.ts';
 import type { Database } from '../lib/database/database.ts';
 import { openDatabase } from '../lib/database/open.ts';
 import { AppError } from '../lib/errors.ts';
@@ -19,6 +20,7 @@ if (process.argv[2] === 'run') setFlagsFromString('--optimize-for-size');
 await runCommand(async () => {
   ignoreClosedPipes();
   const environment = loadEnvironment();
+  shareWithAwsSdk(environment);
   return runWorker({
     args: process.argv.slice(2),
     environment,
@@ -64,6 +66,13 @@ async function openWorkerDatabase(
     'SERVICE_UNAVAILABLE',
     'there is no database: start the server with `npm start`, or set DATABASE_URL',
   );
+}
+
+/** The AWS SDK finds credentials in the process environment only, not in `.env`. */
+function shareWithAwsSdk(environment: Environment): void {
+  for (const [name, value] of Object.entries(environment)) {
+    if (name.startsWith('AWS_') && value) process.env[name] ||= value;
+  }
 }
 
 /** A reader that exits early, such as `head`, must not end a run. */
