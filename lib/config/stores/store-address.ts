@@ -47,6 +47,14 @@ export interface GitAddress {
 
 export type StoreAddress = FolderAddress | BucketAddress | GitAddress;
 
+/**
+ * Whether the owner allows unencrypted archives of private repositories there. Who can read a folder is the owner's
+ * decision. False for a git repository, which is checked before each push.
+ */
+export function mayHoldPrivate(address: StoreAddress): boolean {
+  return address.kind === 'folder' || (address.kind === 's3' && address.isPrivate);
+}
+
 /** Identifies a store in records about it. Parameters such as the region do not change it. */
 export function storeId(address: StoreAddress): string {
   const text = `${address.kind} ${placeOf(address)}`;

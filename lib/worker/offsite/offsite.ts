@@ -2,7 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ConfigError } from '../../config/read.ts';
-import type { GitAddress, StoreAddress } from '../../config/stores/store-address.ts';
+import {
+  type GitAddress,
+  mayHoldPrivate,
+  type StoreAddress,
+} from '../../config/stores/store-address.ts';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Log } from '../../log.ts';
@@ -147,11 +151,6 @@ async function openCipher(recipients: readonly string[]): Promise<Cipher | null>
   if (recipients.length === 0) return null;
   const { createCipher } = await import('../../stores/age-file.ts');
   return createCipher(recipients);
-}
-
-/** Who can read a folder is its owner's decision. */
-function mayHoldPrivate(address: StoreAddress): boolean {
-  return address.kind === 'folder' || (address.kind === 's3' && address.isPrivate);
 }
 
 /** Returns the archives seen in the store. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import { mayHoldPrivate } from '../../config/stores/store-address.ts';
 import { keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
 import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
 import { fetchObject } from '../../stores/reading/fetch-object.ts';
@@ -67,12 +68,20 @@ async function listNames({ store }: CommandStore): Promise<string[]> {
 function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, display: Display) {
   const counts = { copied: 0, there: 0, bytes: 0 };
   const folder = join(to.store.folder, 'copying');
+  // The privacy of a git repository is checked before each push.
+  const mayHavePlain = to.store.address.kind === 'git' || mayHoldPrivate(to.store.address);
 
   /** Copies objects before the states that name them, and states oldest first, so that no state lacks an object. */
   async function archive(name: string): Promise<void> {
     // States are listed first: an object that is added later belongs to a later state.
     const states = await list(from, `${keysOf(name)}states/`);
     const objects = await list(from, `${keysOf(name)}objects/`);
+    if (!mayHavePlain && [...states, ...objects].some(({ key }) => !isEncrypted(key))) {
+      report.fault(
+        `archives/${name} is not encrypted and may be of a private repository: copy it only to a bucket that is declared private (?private=yes)`,
+      );
+      return;
+    }
     const there = new Map<string, StoredObject>();
     for await (const object of to.store.objects.list(keysOf(name))) there.set(object.key, object);
     const limit = pLimit(AT_ONCE);
@@ -151,6 +160,10 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
       }
     },
   };
+}
+
+function isEncrypted(key: string): boolean {
+  return parseKey(key)?.isEncrypted ?? false;
 }
 
 async function list({ store }: CommandStore, prefix: string): Promise<StoredObject[]> {

@@ -218,6 +218,18 @@ describe.each(storeKinds)('with %s, store', (_, kind) => {
     expect((await world.call(checked)).code).toBe(0);
   });
 
+  it('copy needs the declaration of a private bucket only for unencrypted archives', async () => {
+    await world.storeFirst();
+    const undeclared = world.server.address('undeclared');
+    const { code, stdout } = await world.call(['store', 'copy', world.address, undeclared]);
+    expect(code).toBe(kind.isEncrypted ? 0 : 1);
+    expect(stdout.includes('is not encrypted and may be of a private repository')).toBe(
+      !kind.isEncrypted,
+    );
+    const list = ['restore', '--from', undeclared, ...world.withIdentity, '--list'];
+    expect((await world.call(list)).code).toBe(kind.isEncrypted ? 0 : 1);
+  });
+
   it('copy skips a state whose objects it could not copy', async () => {
     await world.storeFirst();
     const [flipped] = await keys('object');
