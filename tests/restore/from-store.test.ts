@@ -1,11 +1,11 @@
-import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { generateIdentity } from 'age-encryption';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type ErrorCode, errorCodes } from '../../lib/errors.ts';
 import { flipByte } from '../support/chains.ts';
-import { git } from '../support/git.ts';
+import { createBare, git } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { prepareOnce } from '../support/prepare-once.ts';
 import { storeKinds, useStoreWorld } from '../support/store-world.ts';
@@ -124,6 +124,24 @@ describe.each(storeKinds)('restoring from %s', (_, kind) => {
       `local/app is skipped: ${pathTo('all/local/app')} already exists\n`,
     ]);
     expect(second.stdout).toMatch(/^Restored 0 of 1 repositories to \S+; 1 already there\n$/);
+  });
+
+  it('keeps the download until everything is pushed', async () => {
+    await world.storeFirst();
+    const remote = pathTo('remote.git');
+    const hook = join(remote, 'hooks/update');
+    await createBare(remote);
+    await mkdir(join(remote, 'hooks'), { recursive: true });
+    await writeFile(hook, '#!/bin/sh\nexit 1\n');
+    await chmod(hook, 0o755);
+    const failed = await restore('local/app', '--push', remote);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('to resume it\n')]);
+    const kept = async () => (await readdir(world.elsewhere)).filter((it) => it.startsWith('.'));
+    expect(await kept()).toEqual([expect.stringMatching(/^\.download-/)]);
+    await rm(hook);
+    expect((await restore('local/app', '--push', remote)).code).toBe(0);
+    expect(await refsOf(remote)).toEqual(await refsOf(world.app.path));
+    expect(await kept()).toEqual([]);
   });
 
   it('requires --at if backups started over with the same numbers', async () => {

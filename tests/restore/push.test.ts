@@ -1,10 +1,12 @@
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ArchiveFolder, createArchiveFolder } from '../support/archives.ts';
 import { createChain } from '../support/chains.ts';
+import { killWorker } from '../support/fleet.ts';
 import { createBare, git, listRefs, type TestRepository } from '../support/git.ts';
 import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
+import { startScript } from '../support/script.ts';
 import { startOnTerminal } from '../support/terminal.ts';
 import { callWorker } from '../support/worker.ts';
 
@@ -94,11 +96,32 @@ describe('--push', () => {
     await chmod(hook, 0o755);
     const { code, stdout, stderr } = await push(`file://${remote}`);
     expect(stderr).toContain('protected');
+    expect(stderr).toContain('not everything was pushed: repeat the command with --overwrite\n');
     expect([code, stdout]).toEqual([
       1,
       expect.stringMatching(/\n {2}Same as in the backup: 1 branch, 1 tag, 1 ref of notes\n/),
     ]);
     expect(stdout).toMatch(/\n {2}Missing: refs\/heads\/main at \w{40}\n/);
+  });
+
+  it('starts over after an attempt that was killed while it pushed', async () => {
+    const hook = join(remote, 'hooks/update');
+    await mkdir(join(remote, 'hooks'), { recursive: true });
+    await writeFile(hook, '#!/bin/sh\nexec sleep 60\n');
+    await chmod(hook, 0o755);
+    const killed = startScript('worker', {
+      args: ['restore', 'team/app', '--push', remote],
+      cwd: archives.outside,
+      env: { BACKUP_ARCHIVE_PATH: archives.root },
+    });
+    await killed.waitFor(/pushing 2 branches/);
+    await killWorker(killed);
+    const left = (await readdir(archives.outside)).filter((name) => name.startsWith('.push-'));
+    expect(left).toHaveLength(1);
+    await rm(hook);
+    expect((await push(remote, '--overwrite')).code).toBe(0);
+    expect(await refsOfRemote()).toEqual(await ownRefs());
+    expect((await readdir(archives.outside)).sort()).toEqual(['app', 'remote.git']);
   });
 
   it('fails before anything is restored if the host does not answer', async () => {

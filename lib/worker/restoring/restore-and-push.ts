@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { createGit, GitError } from '../../git/git.ts';
+import type { Restored } from '../../restore/restore.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
@@ -14,6 +15,11 @@ import { restoreOne } from './restore-one.ts';
 
 /** How many namespaces of refs are named. */
 const MAX_SPACES = 10;
+
+/** Refs are missing on the host after the push. */
+class NotPushed extends Error {
+  override readonly name = 'NotPushed';
+}
 
 /**
  * Restores a repository, pushes its branches, tags and notes to a git host, and reads them back. Returns the exit code:
@@ -32,10 +38,26 @@ export async function restoreAndPush(
   const git = createGit(environment, signal);
   const remote = openRemote(git, to);
   try {
+    // A killed attempt may have left it.
+    if (push.isTemporary) await rm(target, { recursive: true, force: true });
     // Before the download, so that wrong credentials are noticed at once.
     const before = await remote.list();
     await checkOverwriting(before);
-    const restored = await restoreOne(options, command, source, display);
+    const { unwritten } = await restoreOne(options, command, source, display, (restored) =>
+      pushAll(restored, before),
+    );
+    return unwritten === null ? 0 : 1;
+  } catch (error) {
+    if (error instanceof NotPushed) {
+      display.line(error.message);
+      return 1;
+    }
+    if (!(error instanceof GitError)) throw error;
+    throw new AppError('SERVICE_UNAVAILABLE', `${address}: ${error.message}`, { cause: error });
+  }
+
+  /** Throws NotPushed if something did not arrive. */
+  async function pushAll({ headBranch }: Restored, before: RemoteRefs): Promise<void> {
     try {
       const gitDir = command.isBare ? target : join(target, '.git');
       const own = await readOwnRefs(git, gitDir);
@@ -44,16 +66,12 @@ export async function restoreAndPush(
       }
       display.line(`pushing ${countRefs(own.wanted.keys())} to ${address}`);
       const mayReplace = before.refs.size > 0;
-      const faults = await remote.push(gitDir, own, restored.headBranch, mayReplace);
+      const faults = await remote.push(gitDir, own, headBranch, mayReplace);
       for (const fault of faults) display.line(fault);
-      const code = report(own, await remote.list(), restored.headBranch);
-      return restored.unwritten === null ? code : 1;
+      report(own, await remote.list(), headBranch);
     } finally {
       if (push.isTemporary) await rm(target, { recursive: true, force: true });
     }
-  } catch (error) {
-    if (!(error instanceof GitError)) throw error;
-    throw new AppError('SERVICE_UNAVAILABLE', `${address}: ${error.message}`, { cause: error });
   }
 
   async function checkOverwriting({ refs }: RemoteRefs): Promise<void> {
@@ -72,7 +90,7 @@ export async function restoreAndPush(
     );
   }
 
-  function report({ wanted, others }: PushedRefs, after: RemoteRefs, branch: string | null) {
+  function report({ wanted, others }: PushedRefs, after: RemoteRefs, branch: string | null): void {
     const print = (text: string) => io.stdout.write(`${text}\n`);
     const missing = [...wanted].filter(([name, id]) => after.refs.get(name) !== id);
     const there = [...wanted.keys()].filter((name) => after.refs.get(name) === wanted.get(name));
@@ -88,7 +106,12 @@ export async function restoreAndPush(
       print(`  The default branch is not ${short}: set it in the settings of the repository`);
     }
     for (const [name, id] of missing) print(`  Missing: ${cleanText(name, 300)} at ${id}`);
-    return missing.length === 0 ? 0 : 1;
+    if (missing.length === 0) return;
+    throw new NotPushed(
+      push.isTemporary
+        ? 'not everything was pushed: repeat the command with --overwrite'
+        : `not everything was pushed: push the rest from ${cleanText(target, 500)} with git`,
+    );
   }
 }
 

@@ -5,23 +5,29 @@ import type { ArchiveSource } from './archive-source.ts';
 import type { RestoreCommand } from './restore-commands.ts';
 import { describeRestored } from './restore-text.ts';
 
-/** Restores one repository and reports how it was verified. Throws AppError. */
+/**
+ * Restores one repository and reports how it was verified. A download is kept until `finish` has succeeded as well.
+ * Throws AppError, or what `finish` throws.
+ */
 export async function restoreOne(
   { environment, clock, signal, io }: WorkerOptions,
   command: RestoreCommand & { repository: string },
   source: ArchiveSource,
   display: Display,
+  finish: (restored: Restored) => Promise<void> = async () => undefined,
 ): Promise<Restored> {
   const { choice, ref, isBare, target, repository: name } = command;
   const onFile = (done: number, total: number) =>
     display.progress(done, total, `${name}: unpacking`);
   try {
-    const restored = await source.use({ repository: name, choice, target }, (archives) =>
-      restoreVersion({ ...archives, ref, isBare, target }, { environment, clock, signal, onFile }),
-    );
-    display.clear();
-    io.stdout.write(describeRestored(restored, target));
-    return restored;
+    return await source.use({ repository: name, choice, target }, async (archives) => {
+      const context = { environment, clock, signal, onFile };
+      const restored = await restoreVersion({ ...archives, ref, isBare, target }, context);
+      display.clear();
+      io.stdout.write(describeRestored(restored, target));
+      await finish(restored);
+      return restored;
+    });
   } finally {
     display.clear();
   }
