@@ -1,5 +1,5 @@
 import { cpSync } from 'node:fs';
-import { readFile, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, Encrypter, identityToRecipient } from 'age-encryption';
 import { describe, expect, it } from 'vitest';
@@ -389,6 +389,38 @@ describe('with a folder, store', () => {
     const after = await world.call(['store', 'check', '--store', world.address]);
     expect(after.stdout).toContain('holiday.jpg');
     expect(after.stdout).toMatch(/everything is there by name and size \(--deep reads it\)\n$/);
+  });
+
+  it('check and copy leave out other archives with --repo', async () => {
+    await world.storeFirst();
+    const states = join(new URL(world.address).pathname, 'archives/local__other/states');
+    await mkdir(states, { recursive: true });
+    await writeFile(join(states, '00000001.json'), 'damaged');
+    const check = ['store', 'check', '--store', world.address];
+    expect((await world.call(check)).code).toBe(1);
+    const { code, stdout } = await world.call([...check, '--repo', 'local/app']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(': 1 archive, 1 state, ')]);
+    const copy = ['store', 'copy', world.address, world.other, '--repo', 'local/app'];
+    expect((await world.call(copy)).code).toBe(0);
+    const root = new URL(world.other).pathname;
+    expect(await readdir(join(root, 'archives'))).toEqual(['local__app']);
+    await expect(world.call([...copy.slice(0, -1), 'local/none'])).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    });
+  });
+
+  it('check names a state whose list of files contradicts its note', async () => {
+    await world.storeFirst();
+    const state = (await world.objects()).find(({ parsed }) => parsed?.kind === 'state');
+    const { files, ...rest } = JSON.parse(await readFile(state?.path ?? '', 'utf8'));
+    const [bundle, manifest] = files;
+    const wrong = { ...bundle, name: manifest.name };
+    await writeFile(state?.path ?? '', JSON.stringify({ ...rest, files: [bundle, wrong] }));
+    const { code, stdout } = await world.call(['store', 'check', '--store', world.address]);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('does not list local__app.versions/1.json as its note does'),
+    ]);
   });
 
   it('prune removes nothing if an object of the newest state is missing', async () => {
