@@ -33,16 +33,18 @@ export async function copyStore(
   const display = createDisplay(stderr, isTerminal);
   const copy = createCopy(from, to, report, display);
   try {
-    const { repository } = command;
-    const names = repository === null ? await listNames(from) : await from.namesOf(repository);
-    await copy.readme();
-    for (const name of names) await copy.archive(name);
-    for (const key of (await to.store.objects.commit?.()) ?? []) {
-      report.fault(`${key} was stored by someone else in the meantime, with different content`);
-    }
-  } catch (error) {
-    if (!(error instanceof StoreFault)) throw error;
-    report.fault(error.message);
+    await reportFault(report, async () => {
+      const { repository } = command;
+      const names = repository === null ? await listNames(from) : await from.namesOf(repository);
+      await copy.readme();
+      for (const name of names) await copy.archive(name);
+    });
+    // Also after a fault, so that the next attempt does not copy the same objects again.
+    await reportFault(report, async () => {
+      for (const key of (await to.store.objects.commit?.()) ?? []) {
+        report.fault(`${key} was stored by someone else in the meantime, with different content`);
+      }
+    });
   } finally {
     for (const { store } of opened) await store.objects.close?.();
   }
@@ -54,6 +56,16 @@ export async function copyStore(
     `copied ${counted(copied, 'object')} of ${formatBytes(bytes)}, ${there} were already there: ${result}`,
   );
   return faults === 0 ? 0 : 1;
+}
+
+/** Reports a StoreFault of the work instead of throwing it. */
+async function reportFault(report: StoreReport, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof StoreFault)) throw error;
+    report.fault(error.message);
+  }
 }
 
 async function listNames({ store }: CommandStore): Promise<string[]> {

@@ -111,3 +111,26 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     expect(await restored(address, 'x')).toEqual(await refsOf(world.app.path));
   });
 });
+
+describe('a repository that receives a copy of a bucket', () => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
+
+  it('keeps the objects copied before a fault of the bucket', async () => {
+    const target = join(world.folder, 'target.git');
+    await createBare(target);
+    await world.storeFirst();
+    const copy = () => world.call(['store', 'copy', world.address, `git+file://${target}`]);
+    world.server.fail(({ method, key }) =>
+      method === 'GET' && key.includes('/states/')
+        ? { status: 403, code: 'AccessDenied' }
+        : undefined,
+    );
+    const failed = await copy();
+    expect([failed.code, failed.stdout]).toEqual([
+      1,
+      expect.stringMatching(/: copied 3 objects of .* 1 fault\n$/),
+    ]);
+    world.server.fail(null);
+    expect((await copy()).stdout).toMatch(/: copied 1 object of .* 2 were already there: /);
+  });
+});
