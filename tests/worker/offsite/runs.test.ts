@@ -239,22 +239,39 @@ describe('a bucket', () => {
   });
 });
 
-it('a worker stores archives although its clock is 20 minutes ahead', async () => {
-  const other = await createRepository(join(world.folder, 'other'));
-  await other.commit({ 'a.txt': 'a' });
-  const { code, stdout, stderr } = await runScript('worker', {
-    args: ['run', '--source', other.path],
-    cwd: world.folder,
-    env: {
-      ...server.env,
-      DATABASE_URL: database.url,
-      BACKUP_STORES: server.address('clock', '&private=yes'),
-      NODE_OPTIONS: `--import=${join(import.meta.dirname, 'clock-ahead.ts')}`,
-    },
-  });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('stored in s3://') });
-  expect(stdout).toContain('1 backed up');
-});
+it.each([
+  ['ahead', 20],
+  ['behind', -20],
+])(
+  'a worker whose clock is 20 minutes %s stores a large archive, and restores it',
+  async (name, minutes) => {
+    const other = await createRepository(join(world.folder, name));
+    // Uploaded in parts.
+    await other.commit({ noise: randomBytes(10 * 2 ** 20).toString('hex') });
+    const address = server.address(name, '&private=yes');
+    const work = (...args: string[]) =>
+      runScript('worker', {
+        args,
+        cwd: world.folder,
+        env: {
+          ...server.env,
+          DATABASE_URL: database.url,
+          BACKUP_STORES: address,
+          CLOCK_AHEAD_MINUTES: `${minutes}`,
+          NODE_OPTIONS: `--import=${join(import.meta.dirname, 'wrong-clock.ts')}`,
+        },
+      });
+    const { code, stdout, stderr } = await work('run', '--source', other.path);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringContaining('stored in s3://'),
+    });
+    expect(stdout).toContain('1 backed up');
+    expect(server.takeRequests().some(({ query }) => query.has('partNumber'))).toBe(true);
+    const restored = await work('restore', '--from', address, `local/${name}`, '--to', 'restored');
+    expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('downloading') });
+  },
+);
 
 describe('encryption', () => {
   const namesKey = 'a key for names, of more than 32 characters';

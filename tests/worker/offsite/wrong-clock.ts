@@ -1,6 +1,6 @@
-// Imported by a worker to put its clock 20 minutes ahead.
+// Imported by a worker to put its clock CLOCK_AHEAD_MINUTES ahead, or back if that is negative.
 
-const AHEAD_MS = 20 * 60_000;
+const AHEAD_MS = Number(process.env.CLOCK_AHEAD_MINUTES) * 60_000;
 const RealDate = Date;
 
 globalThis.Date = class extends RealDate {
