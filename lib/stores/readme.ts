@@ -12,9 +12,9 @@ To restore a repository by hand:
 
 1. Download the newest state of the archive. If it is encrypted: age -d -i IDENTITY-FILE STATE.age > state.json
 2. "files" in the state lists the name, the key and the SHA-256 of each file. Download each key, decrypt it
-   likewise if it ends in .age, save it under its name, and check it: sha256sum FILE
-3. git clone --mirror the file that "archive" names, then fetch each file NAME.1.bundle, NAME.2.bundle, and so on,
-   in the order of "files": git fetch --prune FILE '+refs/*:refs/*'
+   likewise if it ends in .age, save it under its name, and check it: sha256sum "FILE"
+3. git clone --mirror the file that "archive" names, then fetch every other .bundle of "files", in the order in
+   which they are listed: git fetch --prune "FILE" '+refs/*:refs/*'
 4. NAME.versions/N.json says where each branch and tag of version N pointed. What a source had overwritten or
    deleted is under refs/kept/.
 `;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import S3rver from '@20minutes/s3rver';
+import S3rver, { type ListOptions } from '@20minutes/s3rver';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { temporaryFolder } from './folders.ts';
 import { latest } from './hooks.ts';
@@ -56,8 +56,8 @@ export function useS3Server(): S3Server {
 
 /**
  * Starts s3rver, a server of the S3 protocol that keeps objects in files. It differs from S3 in that it ignores
- * `If-None-Match` on writes, which is added here, that it neither checks nor reports SHA-256, and that it cannot list
- * or abort multipart uploads.
+ * `If-None-Match` on writes, which is added here, that it lists no folder that has only folders, which is corrected
+ * here, that it neither checks nor reports SHA-256, and that it cannot list or abort multipart uploads.
  */
 export async function startS3Server(): Promise<S3Server> {
   const { path: directory, remove } = await temporaryFolder();
@@ -68,6 +68,7 @@ export async function startS3Server(): Promise<S3Server> {
     allowMismatchedSignatures: true,
     configureBuckets: [{ name: BUCKET, configs: [] }],
   });
+  listFolders(app);
   await app.configureBuckets();
   const handle = app.callback();
   let requests: S3Request[] = [];
@@ -123,6 +124,24 @@ export async function startS3Server(): Promise<S3Server> {
       app.logger.close();
       await remove();
     },
+  };
+}
+
+/** Makes a listing with a delimiter show every folder. It is never cut off. */
+function listFolders({ store }: S3rver): void {
+  const list = store.listObjects.bind(store);
+  store.listObjects = async (bucket, options: ListOptions) => {
+    const { delimiter, prefix = '' } = options;
+    if (delimiter === undefined) return list(bucket, options);
+    const { objects } = await list(bucket, { ...options, delimiter: '', maxKeys: Infinity });
+    const endOf = (key: string) => key.indexOf(delimiter, prefix.length);
+    const inFolders = objects.filter(({ key }) => endOf(key) !== -1);
+    const folders = inFolders.map(({ key }) => key.slice(0, endOf(key) + delimiter.length));
+    return {
+      objects: objects.filter((object) => !inFolders.includes(object)),
+      commonPrefixes: [...new Set(folders)],
+      isTruncated: false,
+    };
   };
 }
 

@@ -15,6 +15,8 @@ import { callWorker, type WorkerCall } from './worker.ts';
 export interface StoreKind {
   place: 'folder' | 'bucket';
   isEncrypted: boolean;
+  /** The name of the repository after `local/`; default `app`. */
+  name?: string;
 }
 
 /** Each place and each form once, with names for tests: where bytes go and what they contain are independent. */
@@ -62,7 +64,7 @@ const hastyClock: Clock = {
 
 /** Gives each test a world, always with the same addresses. */
 export function useStoreWorld(database: TestDatabase, kind: StoreKind): StoreWorld {
-  const app = useVersionedApp(database);
+  const app = useVersionedApp(database, kind.name);
   const server = useS3Server();
   let identity: string;
   let current: StoreWorld;

@@ -40,8 +40,8 @@ export async function refsOf(path: string): Promise<string[]> {
 
 const nameOf = (ref: string) => ref.slice(ref.indexOf(' ') + 1);
 
-/** Gives each test an app, always in the same folder. */
-export function useVersionedApp(database: TestDatabase): VersionedApp {
+/** Gives each test an app, always in the same folder, whose name is also that of the repository. */
+export function useVersionedApp(database: TestDatabase, name = 'app'): VersionedApp {
   const origin = useSharedFolder();
   const folder = useTemporaryFolder();
   let repository: TestRepository;
@@ -55,7 +55,7 @@ export function useVersionedApp(database: TestDatabase): VersionedApp {
   beforeEach(async () => {
     // The stores still have the addresses of the test before.
     await database.db.query({ text: 'DELETE FROM archive_stores' });
-    current = { ...(await createVersionedApp(database, repository, folder)), backUpFirst };
+    current = { ...(await createVersionedApp(database, repository, folder, name)), backUpFirst };
   });
   return world;
 }
@@ -74,17 +74,18 @@ async function createVersionedApp(
   database: TestDatabase,
   first: TestRepository,
   folder: string,
+  name: string,
 ): Promise<Omit<VersionedApp, 'backUpFirst'>> {
   const archives = join(folder, 'archives');
-  const app = await copyRepository(first, join(folder, 'app'));
+  const app = await copyRepository(first, join(folder, name));
 
   const readNote = async () => {
-    const note = parseNote(await readFile(join(archives, 'local__app.bundle.json'), 'utf8'));
+    const note = parseNote(await readFile(join(archives, `local__${name}.bundle.json`), 'utf8'));
     if (note === null) throw new Error('there is no valid note');
     return note;
   };
   const refsOfVersion = async (version: number) => {
-    const path = join(archives, 'local__app.versions', `${version}.json`);
+    const path = join(archives, `local__${name}.versions`, `${version}.json`);
     const refs = parseManifest(await readFile(path, 'utf8'))?.refs ?? {};
     return Object.entries(refs)
       .filter(([name]) => name !== 'HEAD')
@@ -105,7 +106,7 @@ async function createVersionedApp(
       const entry = versions.find((one) => one.version === version);
       const mirror = join(folder, `restored-${version}.git`);
       await rm(mirror, { recursive: true, force: true });
-      await git(archives, 'clone', '--quiet', '--mirror', 'local__app.bundle', mirror);
+      await git(archives, 'clone', '--quiet', '--mirror', `local__${name}.bundle`, mirror);
       for (const { name } of increments.slice(0, (entry?.files ?? 1) - 1)) {
         await git(mirror, 'fetch', '--quiet', '--prune', join(archives, name), '+refs/*:refs/*');
       }

@@ -46,30 +46,36 @@ In a clone of this repository, in \`bash\`. First the name of each archive:
 
 \`\`\`sh
 get() { case $1 in *.age) cat "$1".part-* | age -d -i identity.txt ;; *) cat "$1".part-* ;; esac; }
-newest() { ls "archives/$1/states" | sed 's/\\.part-.*//' | sort | tail -n 1; }
-for name in $(ls archives); do
+newest() { ls "archives/$1/states" | sed 's/\\.part-[0-9]*-of-[0-9.]*$//' | sort | tail -n 1; }
+ls archives | while IFS= read -r name; do
   echo "$name is $(get "archives/$name/states/$(newest "$name")" | sed -nE 's/^ "repository": "(.*)",$/\\1/p')"
 done
 \`\`\`
 
-Then one of them, here \`acme__api\`:
+Then one of them, here \`acme__api\`. It is complete only if the last line says so:
 
 \`\`\`sh
-name=acme__api
-get "archives/$name/states/$(newest "$name")" >state.json
-awk -F'"' '$2 == "name" {name = $4} $2 == "key" {key = $4} $2 == "sha256" {sha = $4} /^  }/ {print name, key, sha}' state.json >files
-while read -r file key sha256; do
-  case /$file in *//* | */../*) echo "not a name of an archive: $file" && continue ;; esac
-  mkdir -p "files.d/$(dirname "$file")"
-  get "$key" >"files.d/$file"
-  echo "$sha256  files.d/$file" | sha256sum --check
-done <files
-bundle=$(sed -nE 's/^ "archive": "(.*)",$/\\1/p' state.json)
-git clone --mirror "files.d/$bundle" restored.git
-grep -oE "^\${bundle%.bundle}\\.[0-9]+\\.bundle" files | while read -r file; do
-  git -C restored.git fetch --prune "../files.d/$file" '+refs/*:refs/*'
-done
-git -C restored.git fsck --full
+(
+  set -euo pipefail
+  name=acme__api
+  get "archives/$name/states/$(newest "$name")" >state.json
+  awk -F'": "' -v OFS='\\t' '
+    /^  }/ {print v["name"], v["key"], v["sha256"], v["archive"]}
+    {gsub(/^ +"|",?$/, ""); gsub(/\\\\"/, "\\""); v[$1] = $2}
+  ' state.json >files
+  while IFS=$'\\t' read -r file key sha256 bundle; do
+    case /$file/ in *//* | */../*) echo "not a name of an archive: $file" && exit 1 ;; esac
+    mkdir -p "$(dirname "files.d/$file")"
+    get "$key" >"files.d/$file"
+    echo "$sha256  files.d/$file" | sha256sum --check
+    case $file in
+      "$bundle") git clone --mirror "files.d/$file" restored.git ;;
+      *.bundle) git -C restored.git fetch --prune "../files.d/$file" '+refs/*:refs/*' ;;
+    esac
+  done <files
+  git -C restored.git fsck --full
+  echo "restored.git has the newest version of $name"
+)
 \`\`\`
 
 \`NAME.versions/N.json\` says where each branch and tag of version N pointed. What a source had overwritten or deleted is

@@ -105,7 +105,8 @@ it('an archive above 100 MiB is pushed in parts and restored from them', {
 });
 
 it('a destination can be restored by hand as its README and the documents say', async () => {
-  const app = await createRepository(join(bench.folder, 'app'));
+  const name = 'c++ "new" app';
+  const app = await createRepository(join(bench.folder, name));
   await app.commit({ noise: randomBytes(20_000).toString('hex') });
   const backUp = () => run(['run', '--source', app.path], { BACKUP_INCREMENTS_FROM_MIB: '0' });
   await backUp();
@@ -118,10 +119,12 @@ it('a destination can be restored by hand as its README and the documents say', 
   const [names = '', block = ''] = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(
     ([, text = '']) => text,
   );
-  const script = block.replace('name=acme__api', 'name=local__app');
-  expect(script).toContain('local__app');
+  const script = block.replace('name=acme__api', `name='local__${name}'`);
+  expect(script).toContain(`local__${name}`);
   const inShell = (commands: string) => execute('bash', ['-euc', commands], { cwd: folder });
-  expect((await inShell(`${names}\n${script}`)).stdout).toMatch(/^local__app is local\/app\n/);
+  const isNamed = `local__${name} is ${JSON.stringify(`local/${name}`).slice(1, -1)}\n`;
+  expect((await inShell(names)).stdout).toBe(isNamed);
+  await inShell(`${names}\n${script}`);
   const refs = await app.git('for-each-ref');
   expect(await git(join(folder, 'restored.git'), 'for-each-ref')).toBe(refs);
 
@@ -132,11 +135,9 @@ it('a destination can be restored by hand as its README and the documents say', 
     expect(found).toHaveLength(1);
     return found[0] ?? '';
   };
-  const access = find('cat "$1".part-*');
-  const { stdout } = await inShell(`${access}\n${find('for name in')}`);
-  expect(stdout).toBe('local__app is local/app\n');
-  const download = find('name=ada__app').replace('ada__app', 'local__app');
-  await inShell(`${access}\n${download}\n${find('from-store.git')}`);
+  const access = `${find('cat "$1".part-*')}\n${find('plain() {')}`;
+  expect((await inShell(`${access}\n${find('IFS= read -r name')}`)).stdout).toBe(isNamed);
+  await inShell(`${access}\n${find('name=ada__app').replace('ada__app', `'local__${name}'`)}`);
   expect(await git(join(folder, 'from-store.git'), 'for-each-ref')).toBe(refs);
 });
 
