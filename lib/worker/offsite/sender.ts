@@ -158,6 +158,12 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   async function settleRound(round: number): Promise<void> {
     const batch = waiting;
     waiting = [];
+    // An archive keeps its name when BACKUP_NAMES_KEY changes.
+    const names = new Map<string, string>();
+    for (const { archive } of batch) {
+      const entry = await pending?.read(archive.key);
+      names.set(archive.key, entry?.archive_name ?? options.naming.archive(archive.key));
+    }
     const taken = new Set<string>();
     const result = await attempt(async () => {
       for (const key of (await objects.commit?.()) ?? []) {
@@ -165,7 +171,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
       }
       return 'stored';
     });
-    const isTaken = ({ archive }: Waiting) => taken.has(options.naming.archive(archive.key));
+    const isTaken = ({ archive }: Waiting) => taken.has(names.get(archive.key) ?? '');
     const lost = batch.filter(isTaken);
     if (result.status === 'failed') pending?.discard();
     else await pending?.settle(new Set(lost.map(({ archive }) => archive.key)));
