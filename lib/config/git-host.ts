@@ -65,7 +65,7 @@ export const gitHostVariables = z.object({
   BACKUP_REPO_MAX_SIZE: wholeNumber(1, 100_000_000)
     .optional()
     .describe(
-      'size in MiB above which that repository is restarted without its history, keeping what the newest state of each archive needs; only in the layout `parts`; default no limit',
+      'size in MiB above which that repository is restarted without its history, keeping all versions that are kept; only in the layout `parts`; default no limit',
     ),
   BACKUP_CONFIG_DIR: z
     .string()

@@ -204,15 +204,20 @@ describe.each(addresses)('a git store at %s', (_, address) => {
     const fresh = await open();
     const options = { repository: fresh, address: address(), access, folder, signal };
     const before = await measureRepository(options);
-    const incomplete = { archiveName: 'ada__app', number: 2, keys: [state, 'archives/x'] };
-    expect(await startAnew({ ...options, needed: [incomplete] })).toBe('archives/x is missing');
-    // Another worker has stored something since, so it is unknown what is needed.
-    const outdated = { archiveName: 'ada__app', number: 1, keys: [old] };
-    const needed = { archiveName: 'ada__app', number: 2, keys: [state, second.key] };
-    expect(await startAnew({ ...options, needed: [outdated] })).toBeNull();
+    const dropped = new Set([old, first.key]);
+    const needed = new Map([state, second.key].map((key) => [key, second.sizeBytes]));
+    const needing = (key: string, bytes: number) => new Map([...needed, [key, bytes]]);
+    expect(await startAnew({ ...options, dropped, needed: needing('archives/x', 1) })).toBe(
+      'archives/x is missing',
+    );
+    expect(await startAnew({ ...options, dropped, needed: needing(state, 1) })).toBe(
+      `${state} has another size than was stored`,
+    );
+    // Only the history goes.
+    expect(await startAnew({ ...options, needed, dropped: new Set() })).toBeNull();
     expect(await keysOf(fresh)).toHaveLength(4);
-    expect(await startAnew({ ...options, needed: [needed] })).toBeNull();
-    expect(await startAnew({ ...options, needed: [needed] })).toBe('everything is needed');
+    expect(await startAnew({ ...options, needed, dropped })).toBeNull();
+    expect(await startAnew({ ...options, needed, dropped })).toBe('everything is needed');
     expect(await git(target, 'rev-list', '--count', 'main')).toBe('1');
     expect((await keysOf(await open())).sort()).toEqual([second.key, state].sort());
     expect(await measureRepository(options)).toBeLessThan(before);
@@ -223,6 +228,33 @@ describe.each(addresses)('a git store at %s', (_, address) => {
     await fresh.create(third.key, third);
     await fresh.commit();
     expect(await git(target, 'rev-list', '--count', 'main')).toBe('2');
+  });
+
+  it('does not start over if somebody pushes in the meantime, and loses nothing of it', async () => {
+    const store = await open();
+    const [first, second] = [await makeFile(500), await makeFile(600)];
+    await store.create(first.key, first);
+    await store.commit();
+    const theirs = await open();
+    await theirs.create(second.key, second);
+    let isOvertaken = false;
+    // Credentials are asked for before each push: when the repository was already inspected.
+    const credential = async () => {
+      if (!isOvertaken) expect(await theirs.commit()).toEqual([]);
+      isOvertaken = true;
+      return null;
+    };
+    const before = await git(target, 'rev-parse', 'main');
+    const options = { repository: store, address: address(), folder, signal, needed: new Map() };
+    await expect(
+      startAnew({
+        ...{ ...options, dropped: new Set([first.key]) },
+        access: { ...access, credential },
+      }),
+    ).rejects.toMatchObject({ name: 'StoreFault', message: expect.stringContaining('stale info') });
+    expect(await git(target, 'rev-parse', 'main^')).toBe(before);
+    expect((await keysOf(await open())).sort()).toEqual([first.key, second.key].sort());
+    expect((await bytesOf(await open(), second.key)).equals(second.bytes)).toBe(true);
   });
 
   /** Commits foreign files: mode, blob and path of each. */

@@ -27,7 +27,9 @@ export const storeVariables = z.object({
     ),
   BACKUP_STORES_MIB_PER_SECOND: wholeNumber(1, 100_000)
     .optional()
-    .describe('maximum upload rate to stores, in MiB per second; default no limit'),
+    .describe(
+      'maximum upload rate to buckets and folders, in MiB per second, but not of pushes to git repositories; default no limit',
+    ),
   BACKUP_AGE_RECIPIENTS: list
     .refine((recipients) => recipients.every((one) => /^age1[0-9a-z]{50,4000}$/.test(one)), {
       error: 'must be age recipients (age1…), separated by commas',

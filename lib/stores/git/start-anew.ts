@@ -2,7 +2,6 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { GitAddress } from '../../config/stores/store-address.ts';
 import { createGit, type Git } from '../../git/git.ts';
-import { keysOf } from '../layout.ts';
 import type { GitStore } from './git-store.ts';
 import type { GitStoreAccess } from './git-store-options.ts';
 import { indexObjects, isRootArchive, parsePart } from './parts.ts';
@@ -13,20 +12,14 @@ const PUSH_TIMEOUT_MS = 30 * 60_000;
 /** Garbage collection in a local repository reads everything left in it. */
 const GC_TIMEOUT_MS = 60 * 60_000;
 
-/** The keys that an archive needs. */
-export interface NeededKeys {
-  archiveName: string;
-  /** The number of its newest state. */
-  number: number;
-  keys: readonly string[];
-}
-
 interface StartAnewOptions {
   repository: GitStore;
   address: GitAddress;
   access: GitStoreAccess;
-  /** The archives whose needs are known; everything of other archives is kept. */
-  needed: readonly NeededKeys[];
+  /** The sizes of objects without which nothing is dropped, by key. */
+  needed: ReadonlyMap<string, number>;
+  /** Keys of objects that may be dropped. Everything else is kept. */
+  dropped: ReadonlySet<string>;
   /** For temporary files; exists. */
   folder: string;
   signal: AbortSignal;
@@ -42,7 +35,7 @@ export async function measureRepository({
   address,
   access,
   signal,
-}: Omit<StartAnewOptions, 'needed' | 'folder'>): Promise<number> {
+}: Omit<StartAnewOptions, 'needed' | 'dropped' | 'folder'>): Promise<number> {
   const { clone } = await repository.inspect();
   if (address.isLocal) {
     const git = createGit(access.environment, signal);
@@ -83,7 +76,7 @@ function sizeOfRoots(
 }
 
 /**
- * Replaces a repository's history with one commit, which contains what its archives need and files by others. Returns
+ * Replaces a repository's history with one commit, which contains all files except those of dropped objects. Returns
  * null if that was done, else the reason it was not: somebody else changed something there, it is incomplete, or there
  * is nothing to drop. Throws StoreFault, and GitError if cleaning up failed.
  */
@@ -93,11 +86,14 @@ export async function startAnew(options: StartAnewOptions): Promise<string | nul
   const { clone, files } = await repository.inspect();
   const tip = clone.tip();
   if (tip === null) return 'it is empty';
-  const kept = chooseFiles(files, options.needed);
-  if ('problem' in kept) return kept.problem;
+  const incomplete = findIncomplete(files, options.needed);
+  if (incomplete !== null) return incomplete;
   const foreignWork = await findForeignWork(clone, tip);
   if (foreignWork !== null) return foreignWork;
-  const removed = [...files.keys()].filter((path) => !kept.paths.has(path));
+  const removed = [...files.keys()].filter((path) => {
+    const key = parsePart(path)?.key;
+    return key !== undefined && options.dropped.has(key) && !options.needed.has(key);
+  });
   const commits = await clone.local(['rev-list', '--max-count=2', tip]);
   if (removed.length === 0 && commits.trim().split('\n').length === 1)
     return 'everything is needed';
@@ -117,34 +113,18 @@ export async function startAnew(options: StartAnewOptions): Promise<string | nul
   return null;
 }
 
-/** The paths to keep, or why it cannot be determined what is needed. */
-function chooseFiles(
+/** What is missing, as it may still be in the history; null if nothing is. */
+function findIncomplete(
   files: ReadonlyMap<string, string>,
-  needed: readonly NeededKeys[],
-): { paths: Set<string> } | { problem: string } {
+  needed: ReadonlyMap<string, number>,
+): string | null {
   const objects = indexObjects(files);
-  const known = new Map(needed.map((one) => [one.archiveName, one]));
-  const paths = new Set<string>();
-  for (const path of files.keys()) {
-    const part = parsePart(path);
-    const name = part?.key.split('/')[1] ?? '';
-    const isNewer = () => {
-      const { number = 0 } = known.get(name) ?? {};
-      const last = objects.keys(`${keysOf(name)}states/`, '').at(-1) ?? '';
-      return Number(/(\d{8})\.json/.exec(last)?.[1]) !== number;
-    };
-    if (part === null) paths.add(path);
-    else if (known.has(name) && isNewer()) known.delete(name);
-    if (part !== null && !known.has(name)) paths.add(path);
+  for (const [key, bytes] of needed) {
+    const found = objects.get(key);
+    if (found === null) return `${key} is missing`;
+    if (found.sizeBytes !== bytes) return `${key} has another size than was stored`;
   }
-  for (const { keys } of known.values()) {
-    for (const key of keys) {
-      const found = objects.get(key);
-      if (found === null) return { problem: `${key} is missing` };
-      for (const { path } of found.parts) paths.add(path);
-    }
-  }
-  return { paths };
+  return null;
 }
 
 /**

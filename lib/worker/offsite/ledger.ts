@@ -32,6 +32,20 @@ const entry = z
       .nullable(),
     /** SHA-256 of the last states that this machine stored, newest last. */
     own_states: z.array(z.string()).default([]),
+    /**
+     * The last states in a row that this machine stored of one unbroken archive, each of which has all versions that
+     * were kept of the one before it; null if that was not recorded.
+     */
+    chain: z
+      .object({
+        /** The numbers of the first and the last of them. */
+        first: z.int(),
+        last: z.int(),
+        /** SHA-256 of the manifest of the last one's newest version. */
+        version: z.string(),
+      })
+      .nullable()
+      .default(null),
     /** The highest state number known. */
     last_number: z.int(),
     /** Identifies the files of that state. */

@@ -82,7 +82,7 @@ function describe({ incrementsFromBytes }: RunDeps, offsite: Offsite | null): Pl
 
 /** The destination is the last store. */
 function describeTarget(
-  { environment, signal, maxTargetBytes: maxBytes }: RunDeps,
+  { environment, clock, signal, maxTargetBytes: maxBytes }: RunDeps,
   offsite: Offsite,
   access: GitStoreAccess,
 ): Pick<Places, 'measured' | 'tidy'> {
@@ -93,7 +93,8 @@ function describeTarget(
     measured: { measure: () => measureStore({ repository, environment, signal }) },
     async tidy(note) {
       if (maxBytes === null) return;
-      await shrink({ store, ledger: offsite.ledgerOf(store), access, maxBytes, signal }, note);
+      const ledger = offsite.ledgerOf(store);
+      await shrink({ store, ledger, access, maxBytes, clock, signal }, note);
     },
   };
 }

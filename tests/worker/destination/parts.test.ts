@@ -1,8 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes, randomFillSync } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { committer } from '../../../lib/stores/git/repository-clone.ts';
 import { createPostgres } from '../../support/databases.ts';
@@ -25,6 +26,18 @@ beforeEach(async () => {
 });
 
 const results = () => lastResults(database.db);
+/** Variables for a worker that encrypts or not, and the option with which commands decrypt. */
+async function chooseEncryption(isEncrypted: boolean) {
+  if (!isEncrypted) return { encryption: {}, identity: [] };
+  const identity = await generateIdentity();
+  const path = join(bench.folder, 'identity.txt');
+  await writeFile(path, `${identity}\n`);
+  const recipient = await identityToRecipient(identity);
+  return {
+    encryption: { BACKUP_AGE_RECIPIENTS: recipient, BACKUP_NAMES_KEY: 'of names, '.repeat(4) },
+    identity: ['--identity', path],
+  };
+}
 const run = (args = ['run'], env: Record<string, string> = {}) =>
   bench.run({ databaseUrl: database.url, args, env: { BACKUP_REPO_PATH: target, ...env } });
 /** The size of everything that the destination can reach, compressed. */
@@ -104,11 +117,19 @@ it('an archive above 100 MiB is pushed in parts and restored from them', {
   expect(await listRefs(join(bench.folder, 'back.git'))).toEqual(await listRefs(big.path));
 });
 
-it('a destination can be restored by hand as its README and the documents say', async () => {
-  const name = 'c++ "new" app';
-  const app = await createRepository(join(bench.folder, name));
+it('a destination can be restored by hand as its README and the documents say', () =>
+  restoreByHand(false));
+
+const hasAge = spawnSync('age', ['--version']).error === undefined;
+it.skipIf(!hasAge)('an encrypted destination can be restored by hand likewise (skipped without age)', () => restoreByHand(true));
+
+async function restoreByHand(isEncrypted: boolean): Promise<void> {
+  const { encryption, identity } = await chooseEncryption(isEncrypted);
+  const repository = 'c++ "new" app';
+  const app = await createRepository(join(bench.folder, repository));
   await app.commit({ noise: randomBytes(20_000).toString('hex') });
-  const backUp = () => run(['run', '--source', app.path], { BACKUP_INCREMENTS_FROM_MIB: '0' });
+  const increments = { BACKUP_INCREMENTS_FROM_MIB: '0', ...encryption };
+  const backUp = () => run(['run', '--source', app.path], increments);
   await backUp();
   await app.commit({ 'b.txt': 'b' });
   await app.git('tag', 'v1');
@@ -119,10 +140,13 @@ it('a destination can be restored by hand as its README and the documents say', 
   const [names = '', block = ''] = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(
     ([, text = '']) => text,
   );
-  const script = block.replace('name=acme__api', `name='local__${name}'`);
-  expect(script).toContain(`local__${name}`);
+  const [name = ''] = await readdir(join(folder, 'archives'));
+  expect(name === `local__${repository}`).toBe(!isEncrypted);
+  if (identity[1] !== undefined) await copyFile(identity[1], join(folder, 'identity.txt'));
+  const script = block.replace('name=acme__api', `name='${name}'`);
+  expect(script).toContain(`name='${name}'\n`);
   const inShell = (commands: string) => execute('bash', ['-euc', commands], { cwd: folder });
-  const isNamed = `local__${name} is ${JSON.stringify(`local/${name}`).slice(1, -1)}\n`;
+  const isNamed = `${name} is ${JSON.stringify(`local/${repository}`).slice(1, -1)}\n`;
   expect((await inShell(names)).stdout).toBe(isNamed);
   await inShell(`${names}\n${script}`);
   const refs = await app.git('for-each-ref');
@@ -137,9 +161,9 @@ it('a destination can be restored by hand as its README and the documents say', 
   };
   const access = `${find('cat "$1".part-*')}\n${find('plain() {')}`;
   expect((await inShell(`${access}\n${find('IFS= read -r name')}`)).stdout).toBe(isNamed);
-  await inShell(`${access}\n${find('name=ada__app').replace('ada__app', `'local__${name}'`)}`);
+  await inShell(`${access}\n${find('name=ada__app').replace('ada__app', `'${name}'`)}`);
   expect(await git(join(folder, 'from-store.git'), 'for-each-ref')).toBe(refs);
-});
+}
 
 it('a destination keeps a README and other files that are not ours', async () => {
   const other = await createRepository(join(bench.folder, 'other'));
@@ -230,10 +254,19 @@ describe('the layout', () => {
 describe('BACKUP_REPO_MAX_SIZE', () => {
   const env = { BACKUP_REPO_MAX_SIZE: '1' };
 
-  it('starts the repository anew with what the newest state of each archive needs', async () => {
+  const numbers = async () =>
+    (await paths()).flatMap((path) => /states\/0*(\d+)\.json/.exec(path)?.[1] ?? []);
+  const check = (...identity: string[]) =>
+    run(['store', 'check', '--deep', '--store', address(), ...identity]);
+
+  it.each([
+    ['plain', false],
+    ['encrypted', true],
+  ])('starts the repository anew with what the newest state needs: %s', async (_, isEncrypted) => {
+    const { encryption, identity } = await chooseEncryption(isEncrypted);
     const app = await createRepository(join(bench.folder, 'app'));
     const sources = ['run', '--source', app.path];
-    const whole = { BACKUP_INCREMENTS_FROM_MIB: '1000' };
+    const whole = { BACKUP_INCREMENTS_FROM_MIB: '1000', ...encryption };
     for (let change = 0; change < 3; change++) {
       await app.commit({ [`${change}`]: randomBytes(2 ** 18).toString('hex') });
       await run(sources, whole);
@@ -248,11 +281,9 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
     expect(await at('rev-list', '--count', 'trunk')).toBe('1');
     // What is no longer needed is removed from the folder, too.
     await expect(at('cat-file', '-e', first)).rejects.toThrow();
-    expect((await paths()).filter((path) => path.includes('/states/'))).toHaveLength(1);
-    expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({
-      code: 0,
-    });
-    const versions = ['restore', '--from', address(), 'local/app', '--version', '1'];
+    expect(await numbers()).toEqual(['4']);
+    expect(await check(...identity)).toMatchObject({ code: 0 });
+    const versions = ['restore', '--from', address(), 'local/app', '--version', '1', ...identity];
     expect(await run([...versions, '--bare', '--to', 'back.git'])).toMatchObject({ code: 0 });
     // The ledger is still correct.
     expect((await run(sources, whole)).stdout).toContain('1 unchanged');
@@ -287,6 +318,77 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
     expect(await at('rev-list', '--count', 'trunk')).toBe('1');
     expect(await at('show', 'trunk:README.md')).toBe('# backups');
     expect(await paths()).toEqual(expect.arrayContaining(['LICENSE', 'RESTORE.md']));
+  });
+
+  it.each([
+    ['a machine was lost', 'archives-2', false],
+    ['a machine was lost', 'archives-2', true],
+    ['an archive was moved away', 'archives', false],
+    ['an archive was moved away', 'archives', true],
+  ])(
+    'keeps the versions of before %s (then in %s, encrypted: %s)',
+    async (_, name, isEncrypted) => {
+      const { encryption, identity } = await chooseEncryption(isEncrypted);
+      const whole = { BACKUP_INCREMENTS_FROM_MIB: '1000', ...encryption };
+      const app = await createRepository(join(bench.folder, 'app'));
+      const source = ['run', '--source', app.path];
+      for (const file of ['first', 'second']) {
+        await app.commit({ [file]: randomBytes(2 ** 18).toString('hex') });
+        await run(source, whole);
+      }
+      const refs = await listRefs(app.path);
+      const then = new Date().toISOString();
+      const archives = join(bench.folder, name);
+      await rm(bench.archives, { recursive: true });
+      await app.git('checkout', '--quiet', '--orphan', 'other');
+      await app.git('branch', '-D', 'main');
+      const backUp = async (more: Record<string, string> = {}) => {
+        await app.commit({ third: randomBytes(2 ** 18).toString('hex') });
+        return bench.run({
+          ...{ databaseUrl: database.url, archives, args: source },
+          env: { BACKUP_REPO_PATH: target, ...whole, ...more },
+        });
+      };
+      await backUp();
+      expect((await backUp(env)).stderr).toMatch(
+        / has \S+ MiB now, all of which is needed\. Older states of archives\/\w+ are kept,/,
+      );
+      expect(await at('rev-list', '--count', 'trunk')).toBe('1');
+      // The second state has what the first one has, but encrypted ones cannot be compared.
+      expect(await numbers()).toEqual(isEncrypted ? ['1', '2', '3', '4'] : ['2', '3', '4']);
+      expect(await check(...identity)).toMatchObject({ code: 0 });
+      const restore = ['restore', '--from', address(), 'local/app', '--at', then, ...identity];
+      expect(await run([...restore, '--bare', '--to', 'then.git'])).toMatchObject({ code: 0 });
+      expect(await listRefs(join(bench.folder, 'then.git'))).toEqual(refs);
+    },
+  );
+
+  it.each([
+    ['plain', false],
+    ['encrypted', true],
+  ])('keeps what another machine has of the same archive: %s', async (_, isEncrypted) => {
+    const { encryption, identity } = await chooseEncryption(isEncrypted);
+    const whole = { BACKUP_INCREMENTS_FROM_MIB: '1000', ...encryption };
+    const app = await createRepository(join(bench.folder, 'app'));
+    const own = await createPostgres();
+    const machines = [
+      { databaseUrl: database.url, archives: bench.archives },
+      { databaseUrl: own.url, archives: join(bench.folder, 'archives-2') },
+    ];
+    for (const [index, more] of [{}, {}, {}, env].entries()) {
+      await app.commit({ [`${index}`]: randomBytes(2 ** 18).toString('hex') });
+      const machine = machines[index % 2];
+      if (machine === undefined) throw new Error('there is no such machine');
+      const { code } = await bench.run({
+        ...{ ...machine, args: ['run', '--source', app.path] },
+        env: { BACKUP_REPO_PATH: target, ...whole, ...more },
+      });
+      expect(code).toBe(0);
+    }
+    await own.close();
+    expect(await at('rev-list', '--count', 'trunk')).toBe('1');
+    expect(await numbers()).toEqual(isEncrypted ? ['1', '2', '3', '4'] : ['3', '4']);
+    expect(await check(...identity)).toMatchObject({ code: 0 });
   });
 
   it('keeps archives of other machines', async () => {
