@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { expect, it } from 'vitest';
@@ -189,4 +189,28 @@ it('a file is encrypted again if its encrypted copy was damaged before sending',
   await expect(send()).rejects.toMatchObject({ kind: 'damaged' });
   expect(await send()).toBe(1);
   expect(await states()).toEqual([1]);
+});
+
+it('a chain of states continues when older versions are pruned, and starts over with the archive', async () => {
+  await world.backUpFirst();
+  const nas = join(world.folder, 'nas');
+  await mkdir(nas);
+  const { send, folder } = await machine('one', `file://${nas}`);
+  const chain = async () => {
+    await send();
+    const { first, last } = (await openLedger(folder).read(KEY))?.chain ?? {};
+    const { versions } = await world.readNote();
+    return { first, last, versions: versions.map(({ version }) => version) };
+  };
+  expect(await chain()).toEqual({ first: 1, last: 1, versions: [1] });
+  await world.app.commit({ 'b.txt': 'more' });
+  await world.backUp();
+  expect(await chain()).toEqual({ first: 1, last: 2, versions: [1, 2] });
+  await world.app.commit({ 'c.txt': 'even more' });
+  await world.backUp({ BACKUP_KEEP: '1 monthly' });
+  // No version is left of the state before.
+  expect(await chain()).toEqual({ first: 1, last: 3, versions: [3] });
+  await rm(world.archives, { recursive: true });
+  await world.backUp();
+  expect(await chain()).toMatchObject({ first: 4, last: 4 });
 });
