@@ -257,6 +257,31 @@ describe.each(addresses)('a git store at %s', (_, address) => {
     expect((await bytesOf(await open(), second.key)).equals(second.bytes)).toBe(true);
   });
 
+  it('does not store a state if an object of its archive was dropped in the meantime', async () => {
+    const store = await open();
+    const [first, second] = [await makeFile(500), await makeFile(600)];
+    await store.create(first.key, first);
+    await store.commit();
+    const other = await open();
+    const [state, elsewhere] = [stateKey('ada__app', 1, false), stateKey('ada__lib', 1, false)];
+    // It is there, so that only the state is sent.
+    expect(await other.create(first.key, first)).toBe(false);
+    for (const key of [state, elsewhere]) await other.create(key, second);
+    // Not cleaned up yet, as on a host.
+    const remote = { ...address(), isLocal: false };
+    const options = { repository: store, address: remote, access, folder, signal };
+    await store.create(second.key, second);
+    await store.commit();
+    const dropped = new Set([first.key]);
+    expect(await startAnew({ ...options, needed: new Map(), dropped })).toBeNull();
+    expect(await other.commit()).toEqual([state]);
+    expect((await keysOf(await open())).sort()).toEqual([second.key, elsewhere].sort());
+    expect(await other.create(first.key, first)).toBe(true);
+    expect(await other.create(state, second)).toBe(true);
+    expect(await other.commit()).toEqual([]);
+    expect((await bytesOf(await open(), first.key)).equals(first.bytes)).toBe(true);
+  });
+
   /** Commits foreign files: mode, blob and path of each. */
   const forge = async (...lines: string[]) => {
     const index = join(folder, `index-${made++}`);

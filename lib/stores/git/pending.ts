@@ -1,4 +1,5 @@
 import { counted } from '../../text/units.ts';
+import { archiveNameOf, parseKey } from '../layout.ts';
 import { indexObjects, type ObjectIndex, parsePart } from './parts.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 import { type Changes, readFiles } from './tree.ts';
@@ -27,7 +28,7 @@ export interface Pending {
   forget(): void;
   /** Drops the changes. */
   discard(): void;
-  /** The keys of conflicting objects. Each is returned once. */
+  /** The keys of conflicting objects, and of states whose archives have lost objects. Each is returned once. */
   takeLost(): string[];
 }
 
@@ -106,9 +107,14 @@ export function createPending(clone: RepositoryClone): Pending {
       const wanted = [...changes];
       tip = await readFiles(clone, clone.tip());
       const theirs = indexObjects(tip);
+      const shrunk = findShrunk(indexObjects(before.tip), theirs);
       changes.clear();
       for (const [path, id] of wanted) {
-        if (isWanted(path, id, before, theirs)) changes.set(path, id);
+        const parsed = parseKey(parsePart(path)?.key ?? '');
+        // What the state needs may be gone.
+        if (id !== null && parsed?.kind === 'state' && shrunk.has(parsed.archiveName))
+          lost.add(parsePart(path)?.key ?? '');
+        else if (isWanted(path, id, before, theirs)) changes.set(path, id);
       }
       apply();
     },
@@ -124,6 +130,12 @@ export function createPending(clone: RepositoryClone): Pending {
       return keys;
     },
   };
+}
+
+/** The names of archives that have lost objects. */
+function findShrunk(before: ObjectIndex, now: ObjectIndex): Set<string> {
+  const gone = before.keys('', '').filter((key) => now.get(key) === null);
+  return new Set(gone.flatMap((key) => archiveNameOf(key) ?? []));
 }
 
 /** Names no archives: names may be secret. */
