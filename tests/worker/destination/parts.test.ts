@@ -121,7 +121,10 @@ it('a destination can be restored by hand as its README and the documents say', 
   restoreByHand(false));
 
 const hasAge = spawnSync('age', ['--version']).error === undefined;
-it.skipIf(!hasAge)('an encrypted destination can be restored by hand likewise (skipped without age)', () => restoreByHand(true));
+it.skipIf(!hasAge)(
+  'an encrypted destination can be restored by hand likewise (skipped without age)',
+  () => restoreByHand(true),
+);
 
 async function restoreByHand(isEncrypted: boolean): Promise<void> {
   const { encryption, identity } = await chooseEncryption(isEncrypted);
