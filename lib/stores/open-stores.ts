@@ -64,7 +64,7 @@ export async function openStores(
       const notes = createUploadNotes(join(own, 'uploads'));
       return {
         ...{ id, address, folder: own, repository: null },
-        objects: createS3Store(address, { notes, budget, pace, signal, onRemark }),
+        objects: createS3Store(address, { notes, budget, pace, clock, signal, onRemark }),
       };
     }),
   );

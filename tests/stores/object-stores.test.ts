@@ -4,22 +4,17 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
-import type { ObjectFile, ObjectStore } from '../../lib/stores/object-store.ts';
+import type { ObjectStore } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { useSharedFolder } from '../support/folders.ts';
 import { git } from '../support/git.ts';
 import { type S3Server, useS3Server } from '../support/s3-server.ts';
+import { bytesOf, collect, makeFile as makeIn } from '../support/store-objects.ts';
 
 const folder = useSharedFolder();
 const server = useS3Server();
 
-let made = 0;
-async function makeFile(size: number): Promise<ObjectFile & { bytes: Buffer }> {
-  const bytes = randomBytes(size);
-  const path = join(folder, `file-${made++}`);
-  await writeFile(path, bytes);
-  return { path, sizeBytes: size, sha256: createHash('sha256').update(bytes).digest('hex'), bytes };
-}
+const makeFile = (size: number) => makeIn(folder, size);
 
 async function open(address: string, remarks: string[] = []): Promise<ObjectStore> {
   const [store] = await openStores([parseStoreAddress(address)], {
@@ -33,16 +28,6 @@ async function open(address: string, remarks: string[] = []): Promise<ObjectStor
   return store.objects;
 }
 
-async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
-
-async function bytesOf(store: ObjectStore, key: string, from?: number): Promise<Buffer | null> {
-  const bytes = await store.read(key, from);
-  return bytes === null ? null : Buffer.concat(await collect(bytes));
-}
 const keysOf = async (store: ObjectStore, prefix: string, after?: string) =>
   (await collect(store.list(prefix, after))).map(({ key }) => key);
 
@@ -123,21 +108,24 @@ describe('a bucket', () => {
   const parts = (requests: ReturnType<S3Server['takeRequests']>) =>
     requests.filter(({ method, query }) => method === 'PUT' && query.has('partNumber'));
 
-  it('signs what it sends', async () => {
+  it('sends the SHA-256 of each body, and signs it', async () => {
     const store = await open(server.address('signed'));
     const small = await makeFile(1_000);
     const large = await makeFile(9 * 2 ** 20);
-    const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+    const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
     server.takeRequests();
     await store.create('small', small);
     await store.create('large', large);
     const sent = server.takeRequests().filter(({ method }) => method === 'PUT');
-    expect(sent.map(({ signedSha256 }) => signedSha256).sort()).toEqual(
-      [
-        small.sha256,
-        sha256(large.bytes.subarray(0, 8 * 2 ** 20)),
-        sha256(large.bytes.subarray(8 * 2 ** 20)),
-      ].sort(),
+    const hashes = [
+      sha256(small.bytes),
+      sha256(large.bytes.subarray(0, 8 * 2 ** 20)),
+      sha256(large.bytes.subarray(8 * 2 ** 20)),
+    ];
+    const header = (name: string) => sent.map(({ headers }) => headers[name]).sort();
+    expect(header('x-amz-content-sha256')).toEqual(hashes.map((one) => one.toString('hex')).sort());
+    expect(header('x-amz-checksum-sha256')).toEqual(
+      hashes.map((one) => one.toString('base64')).sort(),
     );
   });
 

@@ -1,10 +1,16 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import S3rver, { type ListOptions } from '@20minutes/s3rver';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { temporaryFolder } from './folders.ts';
 import { latest } from './hooks.ts';
+import { createAnswering, type S3Answer } from './s3-answers.ts';
 
 const BUCKET = 'backups';
 
@@ -16,15 +22,20 @@ export interface S3Request {
   query: URLSearchParams;
   /** Counts from 1. */
   number: number;
-  /** The hash that the request's signature covers instead of the body; undefined if it names none. */
-  signedSha256: string | undefined;
+  headers: IncomingHttpHeaders;
 }
 
 /**
- * What happens to a request: the connection is cut before it is read, it is handled and its answer lost, or it is
- * refused with a status and a code.
+ * What happens to a request: the connection is cut before it is read, it is handled and its answer lost, nothing is
+ * answered and the connection stays open, only the first half of an answer comes, or it is refused with a status and a
+ * code.
  */
-export type S3Fault = 'cut' | 'answer lost' | { status: number; code: string };
+export type S3Fault =
+  | 'cut'
+  | 'answer lost'
+  | 'silent'
+  | 'silent halfway'
+  | { status: number; code: string };
 
 export interface S3Server {
   /** An address for BACKUP_STORES. */
@@ -35,6 +46,10 @@ export interface S3Server {
   takeRequests(): S3Request[];
   /** Decides which requests fail from now on; null for none. */
   fail(decide: ((request: S3Request) => S3Fault | undefined) | null): void;
+  /** Decides how uploads are answered from now on; null for s3rver's own answers. */
+  answer(decide: ((request: S3Request) => S3Answer | undefined) | null): void;
+  /** Whether an object exists. */
+  has(key: string): boolean;
   /** The folder in which the bucket's objects are files; their names get a suffix. */
   folder: string;
   close(): Promise<void>;
@@ -57,7 +72,8 @@ export function useS3Server(): S3Server {
 /**
  * Starts s3rver, a server of the S3 protocol that keeps objects in files. It differs from S3 in that it ignores
  * `If-None-Match` on writes, which is added here, that it lists no folder that has only folders, which is corrected
- * here, that it neither checks nor reports SHA-256, and that it cannot list or abort multipart uploads.
+ * here, that it neither checks nor reports SHA-256, which can be added, that the ETag of an object in parts is its MD5,
+ * and that it cannot list or abort multipart uploads.
  */
 export async function startS3Server(): Promise<S3Server> {
   const { path: directory, remove } = await temporaryFolder();
@@ -75,20 +91,21 @@ export async function startS3Server(): Promise<S3Server> {
   let total = 0;
   let decide: ((request: S3Request) => S3Fault | undefined) | null = null;
   const writing = new Set<string>();
+  const answering = createAnswering(join(directory, BUCKET));
 
   const server = createServer((req, res) => {
     const url = new URL(req.url ?? '/', 'http://host');
     const key = decodeURIComponent(url.pathname).split('/').slice(2).join('/');
-    const { 'x-amz-content-sha256': signed } = req.headers;
-    const request = {
-      ...{ method: req.method ?? '', key, query: url.searchParams, number: ++total },
-      signedSha256: signed?.toString(),
-    };
+    const { method = '', headers } = req;
+    const request = { method, key, query: url.searchParams, number: ++total, headers };
     requests.push(request);
     const fault = decide?.(request);
     if (fault === 'cut') return void req.socket.destroy();
+    if (fault === 'silent') return;
     if (fault === 'answer lost') return void dropResponse(req, res, handle);
-    if (fault !== undefined) return refuse(req, res, fault);
+    if (fault === 'silent halfway') halve(res);
+    else if (fault !== undefined) return refuse(req, res, fault);
+    answering.prepare(request, res);
     void handleConditionally(req, res, key);
   });
 
@@ -117,6 +134,8 @@ export async function startS3Server(): Promise<S3Server> {
     fail(next) {
       decide = next;
     },
+    answer: answering.decide,
+    has: answering.has,
     folder: join(directory, BUCKET),
     async close() {
       server.closeAllConnections();
@@ -155,6 +174,22 @@ function refuse(
     res.writeHead(status, { 'content-type': 'application/xml' });
     res.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
   });
+}
+
+/** Lets the first half of the first piece of a body pass, and nothing after it. */
+function halve(res: ServerResponse) {
+  const write = res.write.bind(res);
+  let isSilent = false;
+  const cut = (piece: unknown) => {
+    if (isSilent || !(typeof piece === 'string' || piece instanceof Uint8Array)) return true;
+    isSilent = true;
+    return write(piece.slice(0, Math.floor(piece.length / 2)));
+  };
+  res.write = cut as typeof res.write;
+  res.end = ((piece: unknown) => {
+    cut(piece);
+    return res;
+  }) as typeof res.end;
 }
 
 function dropResponse(

@@ -48,12 +48,27 @@ interface Part {
   release(): void;
 }
 
-/** Uploads a large file in parts, or the rest of it after an interruption. False if the key is taken. */
+/** A file that was uploaded, and what shows whether the store has it. */
+export interface Uploaded {
+  /** Whether the store reported a SHA-256 or MD5 of each part that is right. */
+  isEachProven: boolean;
+  /** The SHA-256 that the store reported for the object. */
+  reported: string | undefined;
+  /** The forms of it that are right. */
+  checksums: readonly string[];
+}
+
+/** Whether an ETag is the MD5 of some bytes. Some stores have other ETags, in the same form. */
+export function isMd5Of(tag: string | undefined, bytes: Buffer): boolean {
+  return tag?.replaceAll('"', '').toLowerCase() === createHash('md5').update(bytes).digest('hex');
+}
+
+/** Uploads a large file in parts, or the rest of it after an interruption. Null if the key is taken. */
 export async function uploadInParts(
   context: PartsContext,
   key: string,
   file: ObjectFile,
-): Promise<boolean> {
+): Promise<Uploaded | null> {
   const { notes } = context;
   const noted = await notes.read(key);
   if (noted?.sha256 !== file.sha256) return sendAll(context, await begin(context, key, file), file);
@@ -89,7 +104,7 @@ async function sendAll(
   context: PartsContext,
   upload: UploadNote,
   file: ObjectFile,
-): Promise<boolean> {
+): Promise<Uploaded | null> {
   const { client, bucket, notes, isConditional, signal } = context;
   const { key } = upload;
   const id = { Bucket: bucket, Key: key, UploadId: upload.upload_id };
@@ -97,18 +112,27 @@ async function sendAll(
   try {
     const Parts = await sendParts(context, id, upload, file);
     const condition = isConditional ? { IfNoneMatch: '*' } : {};
-    await client.send(
+    const { ChecksumSHA256: reported } = await client.send(
       new CompleteMultipartUploadCommand({ ...id, ...condition, MultipartUpload: { Parts } }),
       options,
     );
     await notes.remove(key);
-    return true;
+    const isEachProven = Parts.every(({ PartNumber = 0 }) => upload.sent[PartNumber]?.is_proven);
+    return { isEachProven, reported, checksums: checksumsOf(Parts, file) };
   } catch (error) {
     if (!isTaken(error)) throw error;
     await notes.remove(key);
     await abandon(context, id);
-    return false;
+    return null;
   }
+}
+
+/** Stores report the hash of the parts' hashes, usually followed by their number, or that of the whole object. */
+function checksumsOf(parts: readonly CompletedPart[], { sha256 }: ObjectFile): string[] {
+  const hash = createHash('sha256');
+  for (const { ChecksumSHA256 = '' } of parts) hash.update(ChecksumSHA256, 'base64');
+  const ofParts = hash.digest('base64');
+  return [ofParts, `${ofParts}-${parts.length}`, Buffer.from(sha256, 'hex').toString('base64')];
 }
 
 /** Aborts an upload whose key is taken. If that fails, what remains only takes up space. */
@@ -147,7 +171,7 @@ async function sendParts(
     try {
       // A file that has changed since then has other parts.
       if (sent[number]?.sha256 !== sha256) {
-        sent[number] = { tag: await sendPart(context, id, part), sha256 };
+        sent[number] = { ...(await sendPart(context, id, part)), sha256 };
         await notes.write(upload);
       }
       done.push({ PartNumber: number, ETag: sent[number]?.tag, ChecksumSHA256: sha256 });
@@ -215,14 +239,15 @@ async function sendPart(
   { client, pace, address, signal }: PartsContext,
   id: UploadId,
   { number, bytes, sha256 }: Part,
-): Promise<string> {
+): Promise<{ tag: string; is_proven: boolean }> {
   await pace(bytes.length);
-  const { ETag, ChecksumSHA256 = sha256 } = await client.send(
+  const { ETag, ChecksumSHA256 } = await client.send(
     new UploadPartCommand({ ...id, PartNumber: number, Body: bytes, ChecksumSHA256: sha256 }),
     { abortSignal: signal },
   );
-  if (ChecksumSHA256 !== sha256) {
+  if (ChecksumSHA256 !== undefined && ChecksumSHA256 !== sha256) {
     throw new StoreFault('damaged', `${address}: it received other bytes than were sent`);
   }
-  return ETag ?? '';
+  const is_proven = ChecksumSHA256 !== undefined || isMd5Of(ETag, bytes);
+  return { tag: ETag ?? '', is_proven };
 }

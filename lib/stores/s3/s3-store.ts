@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   PutObjectCommand,
   paginateListObjectsV2,
-  S3Client,
 } from '@aws-sdk/client-s3';
+import type { Clock } from '../../clock.ts';
 import type { BucketAddress } from '../../config/stores/store-address.ts';
 import type { ByteBudget } from '../byte-budget.ts';
 import { createFaultGuard } from '../fault-guard.ts';
@@ -18,31 +19,42 @@ import {
   StoreFault,
 } from '../object-store.ts';
 import { type Pace, paced } from '../pace.ts';
-import { uploadInParts } from './multipart-upload.ts';
+import { hashObject } from '../reading/hash-object.ts';
+import { ObjectFault } from '../reading/object-fault.ts';
+import { endSilence } from './body-silence.ts';
+import { isMd5Of, uploadInParts } from './multipart-upload.ts';
+import { createS3Clients, secretsOf } from './s3-client.ts';
 import { explainS3Error, isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNotes } from './upload-notes.ts';
 
 /** Larger files are uploaded in parts. */
 const MAX_SINGLE_BYTES = 8 * 2 ** 20;
-const MAX_ATTEMPTS = 6;
+/**
+ * A connection on which no byte moves for that long is dead. The system's own buffer must be sent by then too, which
+ * takes a minute for 4 MB over a line of 70 KB/s.
+ */
+const MAX_SILENCE_MS = 120_000;
 
 export interface S3Options {
   notes: UploadNotes;
   budget: ByteBudget;
   pace: Pace;
+  clock: Clock;
   signal: AbortSignal;
   /** Called with remarks that are not failures, such as wasted space. */
   onRemark(text: string): void;
+  /** How long a connection may be silent, MAX_SILENCE_MS by default. */
+  maxSilenceMs?: number;
 }
 
 /** A bucket. Credentials are found and renewed as by the AWS command line. */
 export function createS3Store(bucketAddress: BucketAddress, options: S3Options): ObjectStore {
   const { bucket, prefix, text: address, isConditional } = bucketAddress;
-  const { budget, pace, signal } = options;
-  const client = createClient(bucketAddress);
+  const { budget, pace, clock, signal, maxSilenceMs = MAX_SILENCE_MS } = options;
+  const { client, reader } = createS3Clients(bucketAddress, maxSilenceMs);
   const abort = { abortSignal: signal };
-  const damaged = () =>
-    new StoreFault('damaged', `${address}: it received other bytes than were sent`);
+  const damaged = (cause?: unknown) =>
+    new StoreFault('damaged', `${address}: it received other bytes than were sent`, { cause });
   const explain = async (error: unknown) => explainS3Error(address, error, await secretsOf(client));
   const guard = createFaultGuard(signal, explain);
   const find = (Key: string) =>
@@ -70,7 +82,22 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
     }
   }
 
-  async function putWhole(Key: string, { path, sizeBytes, sha256 }: ObjectFile): Promise<boolean> {
+  /**
+   * Reads back an object of which the store reported nothing that proves it. An ETag that is no MD5 proves neither: it
+   * is none if the store encrypts with keys of its own. No request could tell more than the bytes themselves.
+   */
+  async function readBack(key: string, { sizeBytes, sha256 }: ObjectFile): Promise<void> {
+    try {
+      const found = await hashObject({ objects: store, clock, signal }, { key, sizeBytes });
+      if (found !== sha256) throw damaged();
+    } catch (error) {
+      throw error instanceof ObjectFault ? damaged(error) : error;
+    }
+  }
+
+  async function putWhole(key: string, file: ObjectFile): Promise<boolean> {
+    const { path, sizeBytes, sha256 } = file;
+    const Key = `${prefix}${key}`;
     const release = await budget.take(sizeBytes);
     try {
       const Body = await readFile(path);
@@ -90,35 +117,42 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
         return true;
       }
       // A store that does not report SHA-256 usually reports MD5.
-      const md5 = createHash('md5').update(Body).digest('hex');
-      if (ETag?.replaceAll('"', '') === md5) return true;
-      if ((await find(Key))?.ContentLength !== sizeBytes) throw damaged();
+      if (!isMd5Of(ETag, Body)) await readBack(key, file);
       return true;
     } finally {
       release();
     }
   }
 
-  async function putInParts(Key: string, file: ObjectFile): Promise<boolean> {
+  async function putInParts(key: string, file: ObjectFile): Promise<boolean> {
     const context = { ...options, client, bucket, address, isConditional, explain };
-    const isNew = await uploadInParts(context, Key, file);
-    if (isNew && (await find(Key))?.ContentLength !== file.sizeBytes) throw damaged();
-    return isNew;
+    const Key = `${prefix}${key}`;
+    const uploaded = await uploadInParts(context, Key, file);
+    if (uploaded === null) return false;
+    const { ContentLength, ChecksumSHA256 } = (await find(Key)) ?? {};
+    if (ContentLength !== file.sizeBytes) throw damaged();
+    const reported = [uploaded.reported, ChecksumSHA256].filter((sum) => sum !== undefined);
+    const isProven =
+      reported.length === 0
+        ? uploaded.isEachProven
+        : reported.every((sum) => uploaded.checksums.includes(sum));
+    if (!isProven) await readBack(key, file);
+    return true;
   }
 
-  return {
+  const store: ObjectStore = {
     address,
     list,
     read: (key, from = 0) =>
       guard(async () => {
         const Range = from === 0 ? undefined : `bytes=${from}-`;
         try {
-          const { Body } = await client.send(
+          const { Body } = await reader.send(
             new GetObjectCommand({ Bucket: bucket, Key: `${prefix}${key}`, Range }),
             abort,
           );
           if (Body === undefined) throw new Error('a response without a body');
-          return guard.bytes(paced(Body as AsyncIterable<Uint8Array>, pace));
+          return guard.bytes(paced(endSilence(Body as Readable, maxSilenceMs), pace));
         } catch (error) {
           if (isMissing(error, 'NoSuchKey')) return null;
           throw error;
@@ -126,13 +160,12 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
       }),
     create: (key, file) =>
       guard(async () => {
-        const Key = `${prefix}${key}`;
         // Nothing else would prevent an object from being replaced.
-        if (!isConditional && (await find(Key)) !== null) return false;
+        if (!isConditional && (await find(`${prefix}${key}`)) !== null) return false;
         try {
           return file.sizeBytes > MAX_SINGLE_BYTES
-            ? await putInParts(Key, file)
-            : await putWhole(Key, file);
+            ? await putInParts(key, file)
+            : await putWhole(key, file);
         } catch (error) {
           if (isTaken(error)) return false;
           throw error;
@@ -146,48 +179,5 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
         );
       }),
   };
-}
-
-/** Secrets that must not appear in a message. */
-async function secretsOf({ config }: S3Client): Promise<string[]> {
-  try {
-    const { secretAccessKey, sessionToken = '' } = await config.credentials();
-    return [secretAccessKey, sessionToken].filter((secret) => secret !== '');
-  } catch {
-    // There are no credentials, as the error already says.
-    return [];
-  }
-}
-
-function createClient({ endpoint, region, isPathStyle, profile }: BucketAddress): S3Client {
-  const client = new S3Client({
-    ...(endpoint === null ? {} : { endpoint }),
-    // A store at a custom endpoint rarely has regions, but signatures contain one.
-    ...(region === null && endpoint === null ? {} : { region: region ?? 'us-east-1' }),
-    ...(profile === null ? {} : { profile }),
-    forcePathStyle: isPathStyle,
-    maxAttempts: MAX_ATTEMPTS,
-    // Stores other than AWS do not support trailing checksums. Ours are sent with each request.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: {
-      connectionTimeout: 20_000,
-      requestTimeout: 300_000,
-      httpsAgent: { maxSockets: 16 },
-      httpAgent: { maxSockets: 16 },
-    },
-  });
-  // The SHA-256 that the store compares also signs the body, which would otherwise be hashed again.
-  client.middlewareStack.add(
-    (next) => (args) => {
-      const { headers } = args.request as { headers: Record<string, string> };
-      const sha256 = headers['x-amz-checksum-sha256'];
-      if (sha256 !== undefined) {
-        headers['x-amz-content-sha256'] = Buffer.from(sha256, 'base64').toString('hex');
-      }
-      return next(args);
-    },
-    { step: 'build', name: 'signWithChecksum' },
-  );
-  return client;
+  return store;
 }

@@ -11,7 +11,15 @@ const uploadNote = z.object({
   sha256: z.string(),
   part_bytes: z.int().min(1),
   /** The parts that were sent, by number. */
-  sent: z.record(z.string(), z.object({ tag: z.string(), sha256: z.string() })),
+  sent: z.record(
+    z.string(),
+    z.object({
+      tag: z.string(),
+      sha256: z.string(),
+      /** Whether the store reported a hash of it that is right; unknown if an earlier release sent it. */
+      is_proven: z.boolean().default(false),
+    }),
+  ),
 });
 
 /** A multipart upload in progress. */

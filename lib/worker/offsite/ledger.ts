@@ -52,7 +52,7 @@ const entry = z
     content: z.string().nullable(),
     /** The stored objects. */
     files: z.array(stateFile),
-    /** Keys of objects that were damaged when they were last read. */
+    /** Keys of objects that were damaged when they were last read, or that the store has not confirmed. */
     damaged: z.array(z.string()).default([]),
   })
   // Earlier releases recorded only the last state.

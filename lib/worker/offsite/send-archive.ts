@@ -29,6 +29,8 @@ const MAX_UNCHECKED_BYTES = 8 * 2 ** 20;
 const MAX_NUMBERS = 3;
 /** How many of its own states a machine recognizes. */
 const MAX_OWN_STATES = 64;
+/** How many keys of an archive are remembered whose objects are read before they count as stored. */
+const MAX_DOUBTED = 64;
 /** Attempts to store an object that another worker is storing at the same time. */
 const MAX_TRIES = 4;
 const PAUSE_MS = 1_000;
@@ -177,11 +179,12 @@ function identifyFiles(files: readonly { name: string; sha256: string }[]): stri
 
 async function sendFile(
   context: SendContext,
-  { archive_name, damaged }: LedgerEntry,
+  entry: LedgerEntry,
   outbox: string,
   { name, sha256 }: { name: string; sha256: string },
 ): Promise<StateFile> {
   const { store, naming, cipher, archiveFolder, signal } = context;
+  const { archive_name, damaged } = entry;
   const path = join(archiveFolder, name);
   const { size: size_bytes } = await stat(path);
   const content = naming.content(sha256);
@@ -194,13 +197,13 @@ async function sendFile(
   }
   if (cipher === null) {
     const key = objectKey(archive_name, content, null);
-    await put(context, key, { path, sha256, sizeBytes: size_bytes }, damaged);
+    await putOrDoubt(context, entry, key, { path, sha256, sizeBytes: size_bytes });
     return { ...facts, key, stored_bytes: size_bytes };
   }
   const encrypted = await encryptToOutbox(outbox, { path, sha256 }, cipher, signal);
   const key = objectKey(archive_name, content, encrypted.sha256);
   try {
-    await put(context, key, encrypted, damaged);
+    await putOrDoubt(context, entry, key, encrypted);
   } catch (error) {
     // The next attempt encrypts it again.
     if (error instanceof StoreFault && error.kind === 'damaged') await encrypted.remove();
@@ -228,6 +231,22 @@ async function findObject(
     if (candidates.length > 1) return null;
   }
   return candidates[0] ?? null;
+}
+
+/** Like `put`. What a failed attempt may have left under the key is read before it counts as stored. */
+async function putOrDoubt(
+  context: SendContext,
+  entry: LedgerEntry,
+  key: string,
+  file: Omit<OutgoingFile, 'remove'>,
+): Promise<void> {
+  try {
+    await put(context, key, file, entry.damaged);
+  } catch (error) {
+    const damaged = [...new Set([...entry.damaged, key])].slice(-MAX_DOUBTED);
+    await context.ledger.write({ ...entry, damaged });
+    throw error;
+  }
 }
 
 /** Stores an object whose name identifies its content. If it already exists, its size must match. */

@@ -1,0 +1,76 @@
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import type { BucketAddress } from '../../config/stores/store-address.ts';
+
+const MAX_ATTEMPTS = 6;
+const MAX_CONNECTING_MS = 20_000;
+
+export interface S3Clients {
+  /** For everything except the bodies of objects. */
+  client: S3Client;
+  /** Reads objects. Who reads a body must watch that it does not fall silent. */
+  reader: S3Client;
+}
+
+/**
+ * Creates the clients of a bucket. A request is tried again once no byte has moved for that long. The timer of a
+ * connection also runs while we pause a body ourselves, as a bandwidth limit does, so reading has a client without it.
+ */
+export function createS3Clients(address: BucketAddress, maxSilenceMs: number): S3Clients {
+  const client = createClient(address, { socketTimeout: maxSilenceMs });
+  const reader = createClient(
+    address,
+    // A request without a body has nothing to send slowly. The timer ends with the headers of the response.
+    { socketTimeout: 0, requestTimeout: maxSilenceMs, throwOnRequestTimeout: true },
+    { credentials: () => client.config.credentials() },
+  );
+  return { client, reader };
+}
+
+function createClient(
+  { endpoint, region, isPathStyle, profile }: BucketAddress,
+  timeouts: { socketTimeout: number; requestTimeout?: number; throwOnRequestTimeout?: boolean },
+  config: Pick<S3ClientConfig, 'credentials'> = {},
+): S3Client {
+  const client = new S3Client({
+    ...(endpoint === null ? {} : { endpoint }),
+    // A store at a custom endpoint rarely has regions, but signatures contain one.
+    ...(region === null && endpoint === null ? {} : { region: region ?? 'us-east-1' }),
+    ...(profile === null ? {} : { profile }),
+    ...config,
+    forcePathStyle: isPathStyle,
+    maxAttempts: MAX_ATTEMPTS,
+    // Stores other than AWS do not support trailing checksums. Ours are sent with each request.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: MAX_CONNECTING_MS,
+      ...timeouts,
+      httpsAgent: { maxSockets: 16 },
+      httpAgent: { maxSockets: 16 },
+    },
+  });
+  // The SHA-256 that the store compares also signs the body, which would otherwise be hashed again.
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers } = args.request as { headers: Record<string, string> };
+      const sha256 = headers['x-amz-checksum-sha256'];
+      if (sha256 !== undefined) {
+        headers['x-amz-content-sha256'] = Buffer.from(sha256, 'base64').toString('hex');
+      }
+      return next(args);
+    },
+    { step: 'build', name: 'signWithChecksum' },
+  );
+  return client;
+}
+
+/** Secrets that must not appear in a message. */
+export async function secretsOf({ config }: S3Client): Promise<string[]> {
+  try {
+    const { secretAccessKey, sessionToken = '' } = await config.credentials();
+    return [secretAccessKey, sessionToken].filter((secret) => secret !== '');
+  } catch {
+    // There are no credentials, as the error already says.
+    return [];
+  }
+}
