@@ -8,7 +8,7 @@ import type { ObjectStore } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { useSharedFolder } from '../support/folders.ts';
 import { git } from '../support/git.ts';
-import { type S3Server, useS3Server } from '../support/s3-server.ts';
+import { type S3Fault, type S3Server, useS3Server } from '../support/s3-server.ts';
 import { bytesOf, collect, makeFile as makeIn } from '../support/store-objects.ts';
 
 const folder = useSharedFolder();
@@ -195,6 +195,45 @@ describe('a bucket', () => {
     expect(failed.size).toBeGreaterThan(4);
     expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
   });
+
+  it.each<[string, number, S3Fault | 'wrong checksum']>([
+    ['refused as taken', 9 * 2 ** 20, { status: 412, code: 'PreconditionFailed' }],
+    ['refused as damaged', 9 * 2 ** 20, { status: 400, code: 'BadDigest' }],
+    ['answered with a wrong checksum', 9 * 2 ** 20, 'wrong checksum'],
+    ['refused as taken', 10, { status: 412, code: 'PreconditionFailed' }],
+    ['refused as damaged', 10, { status: 400, code: 'BadDigest' }],
+    ['answered with a wrong checksum', 10, 'wrong checksum'],
+  ])(
+    'has what it confirmed if any one request is %s, of an object of %i bytes',
+    async (what, size, fault) => {
+      const file = await makeFile(size);
+      const isConfirmed: boolean[] = [];
+      for (let last = false, index = 1; !last; index++) {
+        const store = await open(
+          server.address(`one-${what.replaceAll(' ', '-')}-${size}-${index}`),
+        );
+        let count = 0;
+        const isMeant = () => ++count === index;
+        if (fault === 'wrong checksum') {
+          server.answer(() => ({ sha256: isMeant() ? 'wrong' : 'right' }));
+        } else server.fail(() => (isMeant() ? fault : undefined));
+        const result = await store.create('one', file).catch((reason: unknown) => reason);
+        server.fail(null);
+        server.answer(null);
+        last = count < index;
+        if (result === true) isConfirmed.push(true);
+        else {
+          if (result !== false) expect(result).toMatchObject({ name: 'StoreFault' });
+          isConfirmed.push(false);
+          await store.create('one', file);
+        }
+        expect((await bytesOf(store, 'one'))?.equals(file.bytes)).toBe(true);
+      }
+      // The last upload had no fault.
+      expect(isConfirmed).toContain(false);
+      expect(isConfirmed.at(-1)).toBe(true);
+    },
+  );
 
   it.each([
     ['denied', { status: 403, code: 'AccessDenied' }],

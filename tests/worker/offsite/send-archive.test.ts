@@ -19,6 +19,7 @@ import { createLastNumbers } from '../../../lib/worker/offsite/last-numbers.ts';
 import { openLedger } from '../../../lib/worker/offsite/ledger.ts';
 import { sendArchive } from '../../../lib/worker/offsite/send-archive.ts';
 import { useDatabase } from '../../support/hooks.ts';
+import type { S3Answer } from '../../support/s3-answers.ts';
 import { type S3Fault, type S3Request, useS3Server } from '../../support/s3-server.ts';
 import { useVersionedApp } from '../../support/versioned-app.ts';
 
@@ -63,7 +64,27 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
     }
     return numbers;
   };
-  return { send, states, remarks, objects: store.objects, folder: store.folder };
+  /** What the ledger says of the store: the hash of each object, by key. */
+  const recorded = async () => {
+    const { files = [], state = null } = (await ledger.read(KEY)) ?? {};
+    const ofFiles = files.map(({ key }) => [key, /[0-9a-f]{64}(?=\.age$|$)/.exec(key)?.[0]]);
+    return [...ofFiles, ...(state === null ? [] : [[state.key, state.stored_sha256]])];
+  };
+  /** The same of what the store really has. */
+  const stored = async (keys: (string | undefined)[]) =>
+    Promise.all(
+      keys.map(async (key = '') => {
+        const hash = createHash('sha256');
+        for await (const chunk of (await store.objects.read(key)) ?? []) hash.update(chunk);
+        return [key, hash.digest('hex')];
+      }),
+    );
+  const checkRecords = async () => {
+    const records = await recorded();
+    expect(await stored(records.map(([key]) => key ?? ''))).toEqual(records);
+    return records.length;
+  };
+  return { send, states, remarks, checkRecords, objects: store.objects, folder: store.folder };
 }
 
 it.each(['a folder', 'a bucket'])(
@@ -170,6 +191,48 @@ it.each<[string, S3Fault]>([
   expect(await send()).toBe(1);
   // The objects are already there.
   expect(server.takeRequests().filter(({ method }) => method === 'PUT')).toHaveLength(1);
+});
+
+it.each<[string, S3Fault | S3Answer]>([
+  ['cut', 'cut'],
+  ['handled and its answer lost', 'answer lost'],
+  ['refused as too frequent', { status: 503, code: 'SlowDown' }],
+  ['refused as taken', { status: 412, code: 'PreconditionFailed' }],
+  ['refused as damaged', { status: 400, code: 'BadDigest' }],
+  ['answered with a wrong checksum', { sha256: 'wrong' }],
+  [
+    'handled with damage, and answered with a hash of something else',
+    { hasOtherTag: true, isDamaging: true },
+  ],
+])('a machine records only what a store has, whichever request is %s', async (what, fault) => {
+  await world.backUpFirst();
+  const isDamaging = typeof fault === 'object' && 'isDamaging' in fault;
+  for (let index = 1; ; index++) {
+    const name = `${what.replaceAll(/\W+/g, '-')}-${index}`;
+    const { send, checkRecords, objects } = await machine(name, server.address(name));
+    let count = 0;
+    let key = '';
+    const isMeant = (request: S3Request) => {
+      if (++count === index) key = request.key.slice(name.length + 1);
+      return count === index;
+    };
+    if (typeof fault === 'string' || 'status' in fault) {
+      server.fail((request) => (isMeant(request) ? fault : undefined));
+    } else server.answer((request) => (isMeant(request) ? fault : {}));
+    const first = await send().catch((reason: unknown) => reason);
+    server.fail(null);
+    server.answer(null);
+    await checkRecords();
+    if (first instanceof Error) expect(first).toMatchObject({ name: 'StoreFault' });
+    else expect(first).toBeGreaterThan(0);
+    if (isDamaging && parseKey(key)?.kind === 'object') {
+      await expect(send()).rejects.toThrow(`${key} is damaged: remove it`);
+      await objects.remove(key);
+    }
+    await send();
+    expect(await checkRecords()).toBe(3);
+    if (count < index) break;
+  }
 });
 
 it('a file is encrypted again if its encrypted copy was damaged before sending', async () => {
