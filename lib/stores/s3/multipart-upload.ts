@@ -11,6 +11,7 @@ import {
 import type { ByteBudget } from '../byte-budget.ts';
 import { type ObjectFile, StoreFault } from '../object-store.ts';
 import type { Pace } from '../pace.ts';
+import { checksumsOf, isMd5Of, type Uploaded } from './checksums.ts';
 import { isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNote, UploadNotes } from './upload-notes.ts';
 
@@ -46,21 +47,6 @@ interface Part {
   sha256: string;
   /** To be called when the bytes are no longer needed. */
   release(): void;
-}
-
-/** A file that was uploaded, and what shows whether the store has it. */
-export interface Uploaded {
-  /** Whether the store reported a SHA-256 or MD5 of each part that is right. */
-  isEachProven: boolean;
-  /** The SHA-256 that the store reported for the object. */
-  reported: string | undefined;
-  /** The forms of it that are right. */
-  checksums: readonly string[];
-}
-
-/** Whether an ETag is the MD5 of some bytes. Some stores have other ETags, in the same form. */
-export function isMd5Of(tag: string | undefined, bytes: Buffer): boolean {
-  return tag?.replaceAll('"', '').toLowerCase() === createHash('md5').update(bytes).digest('hex');
 }
 
 /** Uploads a large file in parts, or the rest of it after an interruption. Null if the key is taken. */
@@ -125,14 +111,6 @@ async function sendAll(
     await abandon(context, id);
     return null;
   }
-}
-
-/** Stores report the hash of the parts' hashes, usually followed by their number, or that of the whole object. */
-function checksumsOf(parts: readonly CompletedPart[], { sha256 }: ObjectFile): string[] {
-  const hash = createHash('sha256');
-  for (const { ChecksumSHA256 = '' } of parts) hash.update(ChecksumSHA256, 'base64');
-  const ofParts = hash.digest('base64');
-  return [ofParts, `${ofParts}-${parts.length}`, Buffer.from(sha256, 'hex').toString('base64')];
 }
 
 /** Aborts an upload whose key is taken. If that fails, what remains only takes up space. */

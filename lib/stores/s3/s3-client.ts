@@ -1,8 +1,11 @@
+import { Readable } from 'node:stream';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import type { BucketAddress } from '../../config/stores/store-address.ts';
 
 const MAX_ATTEMPTS = 6;
 const MAX_CONNECTING_MS = 20_000;
+/** An upload at less than this per silence counts as silent. */
+const PIECE_BYTES = 64 * 2 ** 10;
 
 export interface S3Clients {
   /** For everything except the bodies of objects. */
@@ -61,7 +64,22 @@ function createClient(
     },
     { step: 'build', name: 'signWithChecksum' },
   );
+  // With TLS, the timer of a connection does not see progress within one write, and would cut off a slow upload.
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { body } = args.request as { body?: unknown };
+      if (!Buffer.isBuffer(body)) return next(args);
+      const request = { ...(args.request as object), body: Readable.from(piecesOf(body)) };
+      return next({ ...args, request });
+    },
+    // After the decision whether to try again, which needs the whole body.
+    { step: 'finalizeRequest', priority: 'low', name: 'sendInPieces' },
+  );
   return client;
+}
+
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
 }
 
 /** Secrets that must not appear in a message. */

@@ -367,6 +367,44 @@ describe('with a bucket that is being written to, store', () => {
   });
 });
 
+describe.each([
+  ['refuses to delete and to overwrite', ''],
+  ['refuses that and knows no conditional writes', '&conditional=no'],
+])('with a bucket that %s, store', (_, parameters) => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
+
+  it('gets each version, and prune says which credentials it needs', async () => {
+    const address = `${world.address}${parameters}`;
+    const backUp = () => world.backUp({ BACKUP_STORES: address });
+    const refused: string[] = [];
+    world.server.fail(({ method, key, headers }) => {
+      const isWrite = method === 'PUT' || method === 'POST';
+      const isOverwriting = isWrite && headers['if-none-match'] === undefined;
+      if (method !== 'DELETE' && !(isOverwriting && world.server.has(key))) return undefined;
+      refused.push(method);
+      return { status: 403, code: 'AccessDenied' };
+    });
+    expect((await backUp()).code).toBe(0);
+    await world.app.commit({ 'b.txt': 'more' });
+    expect((await backUp()).code).toBe(0);
+    await world.loseMachine();
+    await world.app.commit({ 'b.txt': 'after the loss' });
+    expect((await backUp()).code).toBe(0);
+    expect(refused).toEqual([]);
+    const before = await world.objects();
+    expect(before.filter(({ parsed }) => parsed?.kind === 'state')).toHaveLength(3);
+    const args = ['store', 'prune', '--store', address, '--older-than', '30', '--yes'];
+    const { code, stdout } = await world.call(args, { clock: inDays(40) });
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('pruning needs credentials that allow deletion (s3:DeleteObject)'),
+    ]);
+    expect(refused).toEqual(['DELETE']);
+    expect(await world.objects()).toEqual(before);
+    expect((await world.call(['store', 'check', '--store', address, '--deep'])).code).toBe(0);
+  });
+});
+
 describe('with a folder, store', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
 
