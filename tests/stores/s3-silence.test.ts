@@ -7,7 +7,8 @@ const folder = useSharedFolder();
 const server = useS3Server();
 afterEach(() => server.fail(null));
 
-const open = (prefix: string) => openBucket(server.address(prefix), { folder, maxSilenceMs: 300 });
+const open = (prefix: string, maxSilenceMs = 300) =>
+  openBucket(server.address(prefix), { folder, maxSilenceMs });
 const isPart = ({ method, query }: S3Request) => method === 'PUT' && query.has('partNumber');
 const isList = ({ query }: S3Request) => query.has('list-type');
 const isRead = ({ method, key }: S3Request) => method === 'GET' && key !== '';
@@ -26,7 +27,8 @@ function fail(isMeant: (request: S3Request) => boolean, fault: S3Fault, times = 
 
 describe('a bucket whose connections stay open and silent', () => {
   it('gets a part that it did not answer again', async () => {
-    const store = open('part');
+    // The server needs a moment to put the parts together.
+    const store = open('part', 2_000);
     const file = await makeFile(folder, 9 * 2 ** 20);
     const failed = fail(isPart, 'silent', 2);
     await store.create('large', file);

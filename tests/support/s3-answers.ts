@@ -2,7 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import type { S3Request } from './s3-server.ts';
+
+/** What a request asks for. */
+export interface S3Target {
+  method: string;
+  /** The key of the object; empty for the bucket. */
+  key: string;
+  query: URLSearchParams;
+}
 
 /** How a store answers an upload, or a HEAD request. */
 export interface S3Answer {
@@ -14,19 +21,19 @@ export interface S3Answer {
   isDamaging?: boolean;
 }
 
-type Decide = (request: S3Request) => S3Answer | undefined;
+type Decide<Request> = (request: Request) => S3Answer | undefined;
 
 /** Changes the answers of s3rver, which keeps objects and parts as files in the folder of the bucket. */
-export function createAnswering(folder: string) {
-  let decide: Decide | null = null;
+export function createAnswering<Request extends S3Target>(folder: string) {
+  let decide: Decide<Request> | null = null;
   const ofParts = new Map<string, Map<number, Buffer>>();
   const ofObjects = new Map<string, string>();
-  const pathOf = ({ key, query }: S3Request) =>
+  const pathOf = ({ key, query }: S3Target) =>
     query.has('uploadId')
       ? join(folder, '._S3rver_uploads', query.get('uploadId') ?? '', query.get('partNumber') ?? '')
       : `${join(folder, key)}._S3rver_object`;
 
-  function answerPut(request: S3Request, res: ServerResponse, answer: S3Answer): void {
+  function answerPut(request: S3Target, res: ServerResponse, answer: S3Answer): void {
     const bytes = readFileSync(pathOf(request));
     if (answer.isDamaging) {
       bytes[0] = (bytes[0] ?? 0) ^ 1;
@@ -47,7 +54,7 @@ export function createAnswering(folder: string) {
   }
 
   /** Adds the hash of the parts' hashes. */
-  function answerComplete({ key, query }: S3Request, body: string, { sha256 }: S3Answer): string {
+  function answerComplete({ key, query }: S3Target, body: string, { sha256 }: S3Answer): string {
     const parts = [...(ofParts.get(query.get('uploadId') ?? '') ?? [])].sort(([a], [b]) => a - b);
     const hash = createHash('sha256').update(Buffer.concat(parts.map(([, part]) => part)));
     const right = `${hash.digest('base64')}-${parts.length}`;
@@ -58,7 +65,7 @@ export function createAnswering(folder: string) {
     return body.replace(end, `<ChecksumSHA256>${reported}</ChecksumSHA256>${end}`);
   }
 
-  function answerHead({ key }: S3Request, res: ServerResponse, { sha256 }: S3Answer): void {
+  function answerHead({ key }: S3Target, res: ServerResponse, { sha256 }: S3Answer): void {
     const right = ofObjects.get(key);
     if (sha256 === undefined || right === undefined) return;
     const reported = sha256 === 'wrong' ? randomBytes(32).toString('base64') : right;
@@ -66,12 +73,12 @@ export function createAnswering(folder: string) {
   }
 
   return {
-    decide(next: Decide | null): void {
+    decide(next: Decide<Request> | null): void {
       decide = next;
     },
     has: (key: string) => existsSync(`${join(folder, key)}._S3rver_object`),
     /** Changes the answer to a request, if it has to. */
-    prepare(request: S3Request, res: ServerResponse): void {
+    prepare(request: Request, res: ServerResponse): void {
       const answer = decide?.(request);
       if (answer === undefined || request.method === 'GET') return;
       const end = res.end.bind(res) as (body: unknown) => ServerResponse;

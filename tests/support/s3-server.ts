@@ -10,16 +10,12 @@ import S3rver, { type ListOptions } from '@20minutes/s3rver';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { temporaryFolder } from './folders.ts';
 import { latest } from './hooks.ts';
-import { createAnswering, type S3Answer } from './s3-answers.ts';
+import { createAnswering, type S3Answer, type S3Target } from './s3-answers.ts';
 
 const BUCKET = 'backups';
 
 /** A request to the server. */
-export interface S3Request {
-  method: string;
-  /** The key of the object; empty for the bucket. */
-  key: string;
-  query: URLSearchParams;
+export interface S3Request extends S3Target {
   /** Counts from 1. */
   number: number;
   headers: IncomingHttpHeaders;
@@ -91,7 +87,7 @@ export async function startS3Server(): Promise<S3Server> {
   let total = 0;
   let decide: ((request: S3Request) => S3Fault | undefined) | null = null;
   const writing = new Set<string>();
-  const answering = createAnswering(join(directory, BUCKET));
+  const answering = createAnswering<S3Request>(join(directory, BUCKET));
 
   const server = createServer((req, res) => {
     const url = new URL(req.url ?? '/', 'http://host');
