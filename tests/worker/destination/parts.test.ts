@@ -120,7 +120,7 @@ it('an archive above 100 MiB is pushed in parts and restored from them', {
 it('a destination can be restored by hand as its README and the documents say', () =>
   restoreByHand(false));
 
-const hasAge = spawnSync('age', ['--version']).error === undefined;
+const [hasAge] = ['age'].map((tool) => spawnSync(tool, ['--version']).error === undefined);
 it.skipIf(!hasAge)(
   'an encrypted destination can be restored by hand likewise (skipped without age)',
   () => restoreByHand(true),
