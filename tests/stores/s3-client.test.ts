@@ -115,6 +115,6 @@ it('each attempt to upload sends all of a body in small pieces, whose progress i
   expect(sent.length).toBeGreaterThan(1);
   for (const pieces of sent) {
     expect(Buffer.concat(pieces).equals(Body)).toBe(true);
-    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(65_536);
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(262_144);
   }
 });

@@ -5,7 +5,7 @@ import type { BucketAddress } from '../../config/stores/store-address.ts';
 const MAX_ATTEMPTS = 6;
 const MAX_CONNECTING_MS = 20_000;
 /** An upload at less than this per silence counts as silent. */
-const PIECE_BYTES = 64 * 2 ** 10;
+const PIECE_BYTES = 256 * 2 ** 10;
 
 export interface S3Clients {
   /** For everything except the bodies of objects. */
