@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { manifestFolder, manifestName, parseManifest } from '../../archives/manifest.ts';
+import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { noteName, parseNote } from '../../archives/note.ts';
 import type { Clock } from '../../clock.ts';
-import { nullIfMissing } from '../../files.ts';
 import type { Cipher } from '../../stores/age-file.ts';
 import {
   MAX_STATE_NUMBER,
@@ -22,6 +21,7 @@ import type { KeptArchive } from '../archive/archive.ts';
 import { findLastNumber } from './last-numbers.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
+import { extendChain } from './state-chain.ts';
 
 /** Before sending a larger file, checks whether the store already has it. */
 const MAX_UNCHECKED_BYTES = 8 * 2 ** 20;
@@ -129,34 +129,12 @@ export async function sendArchive(
   const content = identifyFiles(wanted);
   const last_number = stored.number;
   const own_states = [...entry.own_states, stored.stored_sha256].slice(-MAX_OWN_STATES);
-  const chain = await extendChain(context, entry, archive, stored.number);
+  const chain = await extendChain(context.archiveFolder, entry, archive, stored.number);
   await ledger.write({
     ...{ ...entry, files, state: stored, own_states, chain, last_number, content },
     damaged: [],
   });
   await rm(outbox, { recursive: true, force: true });
-}
-
-/**
- * The chain with a new state. It starts over if other states came between, and if the archive is not the one of the
- * last state any more: after it was set aside, moved away or rolled back, only older states have its versions.
- */
-async function extendChain(
-  { archiveFolder }: SendContext,
-  { chain }: LedgerEntry,
-  { key, record: { versions } }: KeptArchive,
-  number: number,
-): Promise<LedgerEntry['chain']> {
-  const [oldest, newest] = [versions[0], versions.at(-1)];
-  if (oldest === undefined || newest === undefined) return null;
-  const next = { first: number, last: number, version: newest.manifest_sha256 };
-  if (chain === null || chain.last !== number - 1) return next;
-  const extended = { ...next, first: chain.first };
-  if (versions.some(({ manifest_sha256 }) => manifest_sha256 === chain.version)) return extended;
-  // It was pruned.
-  const path = join(archiveFolder, manifestFolder(key), manifestName(oldest.version));
-  const manifest = parseManifest((await nullIfMissing(readFile(path, 'utf8'))) ?? '');
-  return manifest?.previous_sha256 === chain.version ? extended : next;
 }
 
 /** The files of an archive that a state lists: bundles, and the manifests of its versions. */
