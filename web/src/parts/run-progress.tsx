@@ -21,7 +21,7 @@ export function RunProgress({ run, linked = false }: { run: Running; linked?: bo
         <Text size="sm">
           {linked && (
             <>
-              <Anchor component={Link} to={`/runs/${run.id}`} inherit>
+              <Anchor component={Link} to={`/runs/${run.id}`} inherit underline="always">
                 Run #{run.id}
               </Anchor>{' '}
               is under way:{' '}

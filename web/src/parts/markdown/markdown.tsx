@@ -43,7 +43,7 @@ function Reference({ to, children }: { to: string | undefined; children: ReactNo
     );
   }
   return (
-    <Anchor inherit href={address} rel="noopener noreferrer" target="_blank">
+    <Anchor inherit href={address} rel="noopener noreferrer" target="_blank" underline="always">
       <bdi>{children}</bdi>
     </Anchor>
   );
