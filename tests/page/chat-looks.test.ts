@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useChatPage } from '../support/chat-page.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { ADA } from '../support/observatory-client.ts';
@@ -25,46 +25,37 @@ describe.skipIf(!hasChromium)('the look of the chat (skipped without /usr/bin/ch
     await expect.poll(width).toBeLessThanOrEqual(390);
   });
 
-  describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-    beforeEach(() => chat.site.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }));
+  it('passes the axe checks before the first question', async () => {
+    expect(await findViolations(chat.site.page)).toEqual([]);
+    expect(chat.site.complaints).toEqual([]);
+  });
 
-    it('passes the axe checks before the first question', async () => {
-      expect(await findViolations(chat.site.page)).toEqual([]);
-      expect(chat.site.complaints).toEqual([]);
-    });
+  it('passes the axe checks in a conversation', async () => {
+    const text = '## Why\n\n`code`, [link](https://example.com)\n\n| a | b |\n|---|---|\n| 1 | 2 |';
+    await ask('Is all well?', { calls: [{ id: 'a', name: 'list_backup_runs' }] }, { text: [text] });
+    await turn('Is all well?').getByRole('table').waitFor();
+    await turn('Is all well?')
+      .getByRole('button', { name: /list_backup_runs/ })
+      .click();
+    await turn('Is all well?').getByRole('region', { name: 'Result' }).waitFor();
+    await ask('And now?', { error: { code: 500, message: 'inner' } });
+    await turn('And now?').getByRole('alert').waitFor();
+    expect(await findViolations(chat.site.page)).toEqual([]);
+    expect(chat.site.complaints).toEqual([]);
+  });
 
-    it('passes the axe checks in a conversation', async () => {
-      const text =
-        '## Why\n\n`code`, [link](https://example.com)\n\n| a | b |\n|---|---|\n| 1 | 2 |';
-      await ask(
-        'Is all well?',
-        { calls: [{ id: 'a', name: 'list_backup_runs' }] },
-        { text: [text] },
-      );
-      await turn('Is all well?').getByRole('table').waitFor();
-      await turn('Is all well?')
-        .getByRole('button', { name: /list_backup_runs/ })
-        .click();
-      await turn('Is all well?').getByRole('region', { name: 'Result' }).waitFor();
-      await ask('And now?', { error: { code: 500, message: 'inner' } });
-      await turn('And now?').getByRole('alert').waitFor();
-      expect(await findViolations(chat.site.page)).toEqual([]);
-      expect(chat.site.complaints).toEqual([]);
-    });
-
-    it('passes the axe checks in the confirmation dialog', async () => {
-      await askForMail();
-      // A reload closes the stream, so that the network becomes idle.
-      await chat.site.page.reload();
-      await dialog().getByText('Send this mail?').waitFor();
-      expect(await findViolations(chat.site.page)).toEqual([]);
-      await dialog().getByRole('tab', { name: 'Source' }).click();
-      await dialog().getByRole('region', { name: 'Mail' }).getByText('# All is well').waitFor();
-      expect(await findViolations(chat.site.page)).toEqual([]);
-      await dialog().getByRole('button', { name: 'Reject' }).click();
-      await turn('Mail the week.').getByText('As you say.').waitFor();
-      expect(chat.site.complaints).toEqual([]);
-    });
+  it('passes the axe checks in the confirmation dialog', async () => {
+    await askForMail();
+    // A reload closes the stream, so that the network becomes idle.
+    await chat.site.page.reload();
+    await dialog().getByText('Send this mail?').waitFor();
+    expect(await findViolations(chat.site.page)).toEqual([]);
+    await dialog().getByRole('tab', { name: 'Source' }).click();
+    await dialog().getByRole('region', { name: 'Mail' }).getByText('# All is well').waitFor();
+    expect(await findViolations(chat.site.page)).toEqual([]);
+    await dialog().getByRole('button', { name: 'Reject' }).click();
+    await turn('Mail the week.').getByText('As you say.').waitFor();
+    expect(chat.site.complaints).toEqual([]);
   });
 });
 

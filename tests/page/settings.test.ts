@@ -151,27 +151,23 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
   });
 
   const tabs = ['models', 'search', 'users', 'alerts', 'agents'];
-  describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-    it.each(tabs)('pass the axe checks on the tab %s', async (tab) => {
-      const { complaints, page } = site;
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await openTab(tab);
-      await page.getByRole('tabpanel').getByRole('heading').first().waitFor();
-      expect(await findViolations(page)).toEqual([]);
-      expect(complaints).toEqual([]);
-    });
+  it.each(tabs)('pass the axe checks on the tab %s', async (tab) => {
+    const { complaints, page } = site;
+    await openTab(tab);
+    await page.getByRole('tabpanel').getByRole('heading').first().waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
 
-    it('pass the axe checks in a dialog and in the window of the gateway', async () => {
-      const { open, page } = site;
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await openTab('users');
-      await button('Add a user').click();
-      await page.getByRole('textbox', { name: 'New password' }).waitFor();
-      expect(await findViolations(page)).toEqual([]);
-      await open('/app/settings/gateway/any');
-      await page.getByText('The gateway returned no code').waitFor();
-      expect(await findViolations(page)).toEqual([]);
-    });
+  it('pass the axe checks in a dialog and in the window of the gateway', async () => {
+    const { open, page } = site;
+    await openTab('users');
+    await button('Add a user').click();
+    await page.getByRole('textbox', { name: 'New password' }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await open('/app/settings/gateway/any');
+    await page.getByText('The gateway returned no code').waitFor();
+    expect(await findViolations(page)).toEqual([]);
   });
 
   it('fit the width of a phone', async () => {

@@ -80,7 +80,7 @@ export async function startPageWorld(environment: Environment = {}): Promise<Pag
       server = await startServer(new URL(url).port);
     },
     async openWindow(given) {
-      const context = given ?? (await browser.newContext());
+      const context = given ?? (await browser.newContext({ reducedMotion: 'reduce' }));
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on('pageerror', (error) => complaints.push(error.message));
@@ -178,18 +178,25 @@ export async function withPage(
   }
 }
 
-/** What axe finds on a page: the rule, and its remark on each element. Should be empty. */
+/** Axe's rules about colors. All others have the same result in both themes. */
+const colorRules = ['color-contrast', 'link-in-text-block'];
+
+/** What axe finds on a page in both themes: the rule, and its remark on each element. Should be empty. */
 export async function findViolations(page: Page): Promise<string[][]> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.waitForLoadState('networkidle').catch(() => undefined);
-  // In a frame that runs no script, axe cannot run either. Legacy mode takes half the time: it opens no page of its own
-  // for its findings, which only frames of other hosts need.
-  const { violations } = await new AxeBuilder({ page })
-    .setLegacyMode()
-    .exclude('iframe[sandbox=""]')
-    .analyze();
-  return violations.map(({ id, nodes }) => [
-    id,
-    ...nodes.map((it) => it.any[0]?.message ?? it.html),
-  ]);
+  return [...(await findIn('light')), ...(await findIn('dark', colorRules))];
+
+  async function findIn(colorScheme: 'light' | 'dark', rules?: string[]): Promise<string[][]> {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+    // In a frame that runs no script, axe cannot run either. Legacy mode takes half the time: it opens no page of its
+    // own for its findings, which only frames of other hosts need.
+    const axe = new AxeBuilder({ page }).setLegacyMode().exclude('iframe[sandbox=""]');
+    const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
+    return violations.map(({ id, nodes }) => [
+      `${id} (${colorScheme})`,
+      ...nodes.map((it) => it.any[0]?.message ?? it.html),
+    ]);
+  }
 }
