@@ -130,9 +130,12 @@ describe('a move from the embedded database to one with vectors, over its port',
     await client.end();
   });
 
-  it('allows searches with the same vectors and a new index', async () => {
+  it('builds the index of the vectors anew, once', async () => {
     expect(await buildMissingIndexes(overPort)).toBe(1);
     expect(await buildMissingIndexes(overPort)).toBe(0);
+  });
+
+  it('allows searches with the same vectors', async () => {
     const search = async (db: Database) =>
       (await createObservatoryClient({ db }).post('/search', { query: 'clonign number 77' })).body
         .data;
