@@ -66,7 +66,6 @@ it('the function counts clients by the address that the platform reports', async
 describe('the function api/backups.ts', () => {
   afterEach(() => {
     vi.unstubAllEnvs();
-    vi.resetModules();
   });
 
   it('reads the environment of its process and answers web requests', async () => {

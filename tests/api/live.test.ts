@@ -11,7 +11,6 @@ import { insertLog } from '../support/records.ts';
 const running: { close(): unknown }[] = [];
 afterEach(async () => {
   vi.unstubAllEnvs();
-  vi.resetModules();
   for (const { close } of running.splice(0)) await close();
 });
 
@@ -47,51 +46,35 @@ async function statusOfHandshake(url: string): Promise<number | undefined> {
   return response.statusCode;
 }
 
-describe('the function api/live.ts', () => {
-  it('is a server that serves streams and WebSockets from one poller', async () => {
-    const database = await createPostgres();
-    vi.stubEnv('DATABASE_URL', database.url);
-    vi.stubEnv('INTERNAL_SECRET', TEST_SECRET);
-    vi.stubEnv('LOG_LEVEL', 'error');
-    const { default: server } = await import('../../api/live.ts');
-    expect(server).toBeInstanceOf(Server);
-    expect(server.listening).toBe(false);
-    const url = await host(server);
+it('the function api/live.ts serves streams and WebSockets from one poller until the platform stops it', async () => {
+  const database = await createPostgres();
+  vi.stubEnv('DATABASE_URL', database.url);
+  vi.stubEnv('INTERNAL_SECRET', TEST_SECRET);
+  vi.stubEnv('LOG_LEVEL', 'error');
+  const { default: server } = await import('../../api/live.ts');
+  expect(server).toBeInstanceOf(Server);
+  expect(server.listening).toBe(false);
+  const url = await host(server);
 
-    const ws = new WebSocket(`${url.replace('http', 'ws')}/ws/live`, { headers: withSecret });
-    await once(ws, 'open');
-    const messages: string[] = [];
-    ws.on('message', (data) => messages.push(String(data)));
-    const stream = await fetch(`${url}/api/logs/stream?after_id=0`, { headers: withSecret });
-    expect(stream.status).toBe(200);
-    await insertLog(database.db, { message: 'hello' });
+  const ws = new WebSocket(`${url.replace('http', 'ws')}/ws/live`, { headers: withSecret });
+  await once(ws, 'open');
+  const messages: string[] = [];
+  ws.on('message', (data) => messages.push(String(data)));
+  const stream = await fetch(`${url}/api/logs/stream?after_id=0`, { headers: withSecret });
+  expect(stream.status).toBe(200);
+  await insertLog(database.db, { message: 'hello' });
 
-    let text = '';
-    for await (const chunk of stream.body ?? []) {
-      text += Buffer.from(chunk).toString();
-      if (text.includes('event: log')) break;
-    }
-    await vi.waitFor(() => expect(messages).toHaveLength(1), { timeout: 20_000 });
-    expect(text).toContain(`data: ${messages[0]}\n\n`);
-    ws.terminate();
-    process.emit('SIGTERM');
-    await database.close();
-  });
-
-  it('closes its WebSockets with 1001 if the platform stops it', async () => {
-    const database = await createPostgres();
-    vi.stubEnv('DATABASE_URL', database.url);
-    vi.stubEnv('INTERNAL_SECRET', TEST_SECRET);
-    vi.stubEnv('LOG_LEVEL', 'error');
-    const { default: server } = await import('../../api/live.ts');
-    const url = await host(server);
-    const ws = new WebSocket(`${url.replace('http', 'ws')}/ws/live`, { headers: withSecret });
-    await once(ws, 'open');
-    const closed = once(ws, 'close');
-    process.emit('SIGTERM');
-    expect((await closed)[0]).toBe(1001);
-    await database.close();
-  });
+  let text = '';
+  for await (const chunk of stream.body ?? []) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('event: log')) break;
+  }
+  await vi.waitFor(() => expect(messages).toHaveLength(1), { timeout: 20_000 });
+  expect(text).toContain(`data: ${messages[0]}\n\n`);
+  const closed = once(ws, 'close');
+  process.emit('SIGTERM');
+  expect((await closed)[0]).toBe(1001);
+  await database.close();
 });
 
 describe('an invalid variable', () => {

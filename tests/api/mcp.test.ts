@@ -29,7 +29,6 @@ async function createApp(environment: Record<string, string>) {
 describe('the function api/mcp.ts', () => {
   afterEach(() => {
     vi.unstubAllEnvs();
-    vi.resetModules();
   });
 
   it('reads the environment of its process and answers web requests', async () => {

@@ -6,6 +6,8 @@ export default defineConfig({
     root: resolve(import.meta.dirname, '../..'),
     include: ['tests/soak/**/*.soak.ts'],
     environment: 'node',
+    // As for the tests.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     globalSetup: ['tests/support/shared-postgres.ts'],
     pool: 'forks',
     // Sequentially, because each part measures or kills something, and would disturb the others.
