@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../database/database.ts';
-import { newestResults } from './repos.ts';
+import { newestResults } from './newest-results.ts';
 
 const selectNames: Statement = {
   name: 'tracked_names',

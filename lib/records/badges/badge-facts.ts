@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { lastProof, standingFailures } from '../drills/newest-drill.ts';
-import { newestResults } from '../repos.ts';
+import { newestResults } from '../newest-results.ts';
 import {
   JUDGED_AT,
   type Judging,

@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { newestResults } from '../newest-results.ts';
 import {
   iso,
   jsonObject,
@@ -9,7 +10,6 @@ import {
   readObject,
   readPage,
 } from '../page.ts';
-import { newestResults } from '../repos.ts';
 
 /** Maximum number of badges in use. */
 export const MAX_BADGES = 1_000;

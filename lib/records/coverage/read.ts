@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
+import { newestResults } from '../newest-results.ts';
 import { iso, jsonArray, jsonObject, type PageRequest, pageOffset } from '../page.ts';
-import { newestResults } from '../repos.ts';
 import {
   type Judging,
   judgingBy,

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { newestResults } from '../newest-results.ts';
 import { iso, jsonArray, jsonObject } from '../page.ts';
-import { newestResults } from '../repos.ts';
 import { hasHappened } from './newest-drill.ts';
 
 /** The time from `from` (inclusive) to `to` (exclusive), in ISO 8601. */

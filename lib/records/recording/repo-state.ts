@@ -1,6 +1,6 @@
 import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
-import { newestForgotten } from '../repos.ts';
+import { newestForgotten } from '../newest-results.ts';
 import type { ArchiveState } from './results.ts';
 
 /** The recorded archive of a repository, and any other repository that claims its file name. */

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { forgetting, newestForgotten, newestOfAll } from '../newest-results.ts';
 import { iso } from '../page.ts';
-import { forgetting, newestForgotten, newestOfAll } from '../repos.ts';
 
 /** SQL for the column `forgotten` of a row `repository` with its newest result; null for one that is tracked. */
 export const forgottenColumn = `(SELECT row_to_json(item) FROM (

@@ -1,4 +1,5 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
+import { newestForgotten, newestOfAll, newestResults } from '../newest-results.ts';
 import {
   jsonArray,
   jsonObject,
@@ -8,7 +9,6 @@ import {
   readObject,
   readPage,
 } from '../page.ts';
-import { newestForgotten, newestOfAll, newestResults } from '../repos.ts';
 import { forgottenColumn } from './forgotten.ts';
 import {
   type Judging,

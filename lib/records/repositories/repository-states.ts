@@ -3,8 +3,8 @@ import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { proofColumns } from '../drills/states.ts';
+import { newestResults } from '../newest-results.ts';
 import { iso } from '../page.ts';
-import { newestResults } from '../repos.ts';
 import { learntInterval, MIN_GAPS } from '../runs/learnt-interval.ts';
 
 /** How up to date a repository's backup is, worst first. */

@@ -1,7 +1,7 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
 import { allLogsTotal } from '../logs/totals.ts';
+import { newestResults } from '../newest-results.ts';
 import { iso } from '../page.ts';
-import { newestResults } from '../repos.ts';
 import { latestSnapshotQuery } from '../snapshots.ts';
 import { runStatus } from './runs.ts';
 import { isStoppedRun } from './stopped-runs.ts';

@@ -1,5 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
+import { newestOfAll } from '../newest-results.ts';
 import {
   iso,
   jsonObject,
@@ -10,7 +11,6 @@ import {
   readObject,
   readPage,
 } from '../page.ts';
-import { newestOfAll } from '../repos.ts';
 
 // Pending requests of other writers have no queue_key, so `waiting` looks for them. Of two concurrent calls
 // the index on queue_key admits one, and the other gets the same row. `xmax` is 0 only in a newly inserted
