@@ -1,68 +1,8 @@
-import { resolve } from 'node:path';
-import * as z from 'zod';
-import { alertSendingVariables } from '../config/alerts/channels.ts';
-import { alertRuleVariables } from '../config/alerts/rules.ts';
-import {
-  archivePath,
-  archiveVariables,
-  mirrorFolder,
-  versionVariables,
-} from '../config/archives.ts';
-import { sweepVariables } from '../config/backups.ts';
-import { freshnessVariables } from '../config/freshness.ts';
-import { configFolder, gitApiUrl, gitHostVariables } from '../config/git-host.ts';
+import { gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
-import { configuredSecrets } from '../config/secrets.ts';
-import { storeVariables } from '../config/stores/stores.ts';
-import { workerVariables } from '../config/worker.ts';
-import { isDatabaseUnavailable } from '../database/database.ts';
-import { AppError, messageOf } from '../errors.ts';
-import { checkGit } from '../git/git-version.ts';
-import { createLog, type Log } from '../log.ts';
-import { createRedactor } from '../security/redaction/redactor.ts';
-import { watchLogin } from './alerting/login-watch.ts';
-import { openRunAlerts, type RunAlerts } from './alerting/run-alerts.ts';
-import {
-  type CommandContext,
-  contextVariables,
-  type WorkerOptions,
-  withDatabase,
-} from './command-context.ts';
-import { parseWorkerCommand, type RunCommand, type WorkerCommand } from './command-line.ts';
-import { readTarget } from './destination/target.ts';
-import { requireLogin } from './discovery/require-login.ts';
-import type { Display, OutputStream } from './display.ts';
-import { performSharedRun } from './fleet/perform-shared-run.ts';
-import { openLoginStore } from './logins/login-store.ts';
-import { openLoginSession } from './logins/session.ts';
-import { hasSourceToken } from './logins/token-source.ts';
-import type { OffsiteConfig } from './offsite/offsite.ts';
-import { performRun } from './run.ts';
-import { describeReport, type RunReport } from './running/report.ts';
-import type { RunDeps } from './running/run-deps.ts';
-import { performDryRun } from './selection/dry-run.ts';
-import { readSelection } from './selection/select.ts';
+import type { WorkerOptions } from './command-context.ts';
+import { parseWorkerCommand, type WorkerCommand } from './command-line.ts';
 import { RunStopped } from './stop.ts';
-import { createBoard } from './watching/board.ts';
-import { createDeadMansSwitch, type DeadMansSwitch } from './watching/dead-mans-switch.ts';
-import { createJsonLines, summaryOf } from './watching/json-lines.ts';
-import { notifyAll } from './watching/run-events.ts';
-
-const runVariables = z.object({
-  ...contextVariables,
-  ...archiveVariables.shape,
-  ...workerVariables.shape,
-  ...gitHostVariables.shape,
-  ...versionVariables.shape,
-  ...storeVariables.shape,
-  ...freshnessVariables.shape,
-  ...alertRuleVariables.shape,
-  ...alertSendingVariables.shape,
-  STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
-});
-
-/** The exit code of a run that was refused because another one is active; sysexits.h calls it EX_TEMPFAIL. */
-const REFUSED = 75;
 
 /**
  * Runs one command of the worker and returns its exit code: 0 done; 1 failed, also if a repository did; 4 if the
@@ -88,7 +28,7 @@ async function perform(options: WorkerOptions, command: WorkerCommand): Promise<
       options.io.stdout.write(`${command.text}\n`);
       return 0;
     case 'run':
-      return runBackups(options, command);
+      return (await import('./run-backups.ts')).runBackups(options, command);
     case 'embed':
       return (await import('./embed.ts')).runEmbed(options, command);
     case 'versions':
@@ -114,167 +54,9 @@ async function perform(options: WorkerOptions, command: WorkerCommand): Promise<
       return (await import('./review/run-forget.ts')).runForget(options, command);
     default: {
       const { runLoginCommand } = await import('./logins/commands.ts');
+      const { openLoginSession } = await import('./logins/session.ts');
       const config = readConfig(gitHostVariables, options.environment);
       return runLoginCommand(openLoginSession({ ...options, config }), command);
     }
-  }
-}
-
-async function runBackups(options: WorkerOptions, command: RunCommand): Promise<number> {
-  const { environment, io, keychain } = options;
-  const { sources, everyMs } = command;
-  const config = readConfig(runVariables, environment);
-  const target = readTarget(config.BACKUP_REPO_PATH, options.folder);
-  await checkGit(environment, options.signal);
-  let hasDatabase = false;
-  const redactor = createRedactor(configuredSecrets(environment));
-  const openHeartbeat = (tell: (text: string) => void) =>
-    createDeadMansSwitch(config.HEARTBEAT_URL ?? null, { ...options, redactor, tell });
-  const login = watchLogin(options.fetch, [config.GIT_HOST_URL, gitApiUrl(config)]);
-  const openStore = (notify: (text: string) => void) =>
-    openLoginStore({ folder: configFolder(config, environment), keychain, notify });
-  const openAlerts = (log: Log, tell: (text: string) => void) =>
-    openRunAlerts({
-      hasLogin: () => hasSourceToken({ config, store: openStore(tell) }),
-      ...{ ...options, config, login, log, tell, gitHostUrl: config.GIT_HOST_URL },
-      ...{ archiveFolder: archivePath(config), dataFolder: resolve(config.DATA_DIR) },
-    });
-  const withContext = async (context: CommandContext) => {
-    hasDatabase = true;
-    const heartbeat = openHeartbeat(context.display.line);
-    const alerts = openAlerts(context.log, context.display.line);
-    const deps = {
-      ...context,
-      target,
-      archiveFolder: archivePath(config),
-      mirrorFolder: mirrorFolder(config),
-      retention: config.BACKUP_KEEP,
-      recheckBudgetMs: config.VERIFY_BUDGET_MINUTES * 60_000,
-      incrementsFromBytes: inBytes(config.BACKUP_INCREMENTS_FROM_MIB),
-      layout: config.BACKUP_REPO_LAYOUT ?? null,
-      maxTargetBytes: inBytes(config.BACKUP_REPO_MAX_SIZE),
-      dataFolder: resolve(config.DATA_DIR),
-      concurrency: config.BACKUP_CONCURRENCY,
-      selection: readSelection(command, config),
-      staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
-      stores: offsiteConfig(config),
-      gitHost: {
-        config,
-        store: openStore(context.display.line),
-        fetch: login.fetch,
-        noteRenewable: login.noteRenewable,
-      },
-    };
-    if (sources === null) await requireLogin(deps, command.isShared);
-    if (command.isDryRun) {
-      await performDryRun(deps, sources, { stdout: io.stdout, isJson: command.isJson });
-      return 0;
-    }
-    const drillBudgetMs = config.DRILL_BUDGET_MINUTES * 60_000;
-    const once = () => {
-      login.reset();
-      return runOnce({ ...deps, heartbeat, alerts, drillBudgetMs }, command, io.stdout);
-    };
-    return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
-  };
-  const mayBeAway = !command.isDryRun && !command.isShared;
-  try {
-    return await withDatabase(options, config, withContext, { mayBeAway });
-  } catch (error) {
-    if (!hasDatabase && !command.isDryRun) {
-      const tell = (text: string) => void io.stderr.write(`${text}\n`);
-      await openHeartbeat(tell).failed(whyNoRun(error));
-      const log = createLog(config.LOG_LEVEL, options.clock, tell, redactor);
-      if (isServiceUnavailable(error))
-        await openAlerts(log, tell).databaseUnreachable(error.message);
-    }
-    throw error;
-  }
-}
-
-function whyNoRun(error: unknown): string {
-  return `No run: ${messageOf(error)}`;
-}
-
-function isServiceUnavailable(error: unknown): error is AppError {
-  return error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE';
-}
-
-function inBytes(mib: number | undefined): number | null {
-  return mib === undefined ? null : mib * 2 ** 20;
-}
-
-function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
-  return {
-    addresses: config.BACKUP_STORES,
-    needed: config.BACKUP_STORES_NEEDED ?? null,
-    bytesPerSecond: inBytes(config.BACKUP_STORES_MIB_PER_SECOND),
-    recipients: config.BACKUP_AGE_RECIPIENTS,
-    namesKey: config.BACKUP_NAMES_KEY ?? null,
-  };
-}
-
-type OnceDeps = Omit<RunDeps, 'events'> &
-  CommandContext & { heartbeat: DeadMansSwitch; alerts: RunAlerts; drillBudgetMs: number };
-
-async function runOnce(
-  { heartbeat, alerts, drillBudgetMs: budgetMs, ...deps }: OnceDeps,
-  { sources, isShared, isJson }: RunCommand,
-  stdout: OutputStream,
-): Promise<number> {
-  const { display, clock } = deps;
-  deps.signal.throwIfAborted();
-  const shown = isJson ? createJsonLines(stdout, clock) : createBoard(display, clock);
-  const events = notifyAll([shown, heartbeat.watch()]);
-  const perform = isShared ? performSharedRun : performRun;
-  let report: RunReport;
-  try {
-    report = await perform({ ...deps, events }, sources);
-  } catch (error) {
-    await heartbeat.failed(whyNoRun(error));
-    const isAway = isDatabaseUnavailable(error) || isDatabaseUnavailable((error as Error).cause);
-    if (isAway) await alerts.databaseUnreachable((error as Error).message);
-    throw error;
-  }
-  display.clear();
-  await heartbeat.ended(report);
-  stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
-  await alerts.ended(deps.db, report);
-  if (budgetMs > 0) {
-    const { drillAfterRun } = await import('./drills/after-run.ts');
-    await drillAfterRun(deps, report, { budgetMs, stdout, isJson });
-    // Again, because a drill may have failed.
-    await alerts.ended(deps.db, report);
-  }
-  return report.status === 'refused' ? REFUSED : report.exitCode;
-}
-
-/** Runs until the signal aborts, which is a failure only during a run. */
-async function runRepeatedly(
-  { clock, display, signal }: Pick<RunDeps, 'clock' | 'display' | 'signal'>,
-  once: () => Promise<number>,
-  everyMs: number,
-): Promise<number> {
-  for (;;) {
-    const next = clock.now() + everyMs;
-    const code = await attempt(once, display);
-    if (signal.aborted) return code;
-    try {
-      await clock.sleep(Math.max(0, next - clock.now()), signal);
-    } catch (error) {
-      if (signal.aborted) return 0;
-      throw error;
-    }
-  }
-}
-
-/** Reports an unavailable database without ending: it may be back for the next run. */
-async function attempt(run: () => Promise<number>, display: Display): Promise<number> {
-  try {
-    return await run();
-  } catch (error) {
-    if (!isServiceUnavailable(error)) throw error;
-    display.line(`no run: ${error.message}`);
-    return 1;
   }
 }
