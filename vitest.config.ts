@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
@@ -26,8 +25,8 @@ const together = [
   'tools',
 ].map((folder) => `tests/${folder}/**/*.test.ts`);
 
-/** One more than cores, because tests often wait for a process or a time limit. More than 4 have not been tried. */
-const maxWorkers = Math.min(availableParallelism() + 1, 4);
+/** Enough for two cores, because tests often wait for a process or a time limit. More have not been tried. */
+const maxWorkers = 4;
 
 const shared = {
   environment: 'node',
