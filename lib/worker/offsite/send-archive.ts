@@ -3,30 +3,20 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { noteName, parseNote } from '../../archives/note.ts';
-import type { Clock } from '../../clock.ts';
-import type { Cipher } from '../../stores/age-file.ts';
-import {
-  MAX_STATE_NUMBER,
-  type Naming,
-  objectKey,
-  parseKey,
-  plainNaming,
-  stateKey,
-} from '../../stores/layout.ts';
+import { objectKey, parseKey, plainNaming } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import { formatState, MAX_STATE_BYTES, type StateFile } from '../../stores/store-state.ts';
 import type { KeptArchive } from '../archive/archive.ts';
-import { findLastNumber } from './last-numbers.ts';
-import type { Ledger, LedgerEntry } from './ledger.ts';
-import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
+import type { LedgerEntry } from './ledger.ts';
+import { encryptToOutbox, type OutgoingFile } from './outbox.ts';
+import type { SendContext } from './send-context.ts';
+import { describeNewer, sendState } from './send-state.ts';
 import { extendChain } from './state-chain.ts';
 
 /** Before sending a larger file, checks whether the store already has it. */
 const MAX_UNCHECKED_BYTES = 8 * 2 ** 20;
-/** Attempts to number a state while other workers claim the same numbers. */
-const MAX_NUMBERS = 3;
 /** How many of its own states a machine recognizes. */
 const MAX_OWN_STATES = 64;
 /** How many keys of an archive are remembered whose objects are read before they count as stored. */
@@ -34,21 +24,6 @@ const MAX_DOUBTED = 64;
 /** Attempts to store an object that another worker is storing at the same time. */
 const MAX_TRIES = 4;
 const PAUSE_MS = 1_000;
-
-export interface SendContext {
-  store: OpenStore;
-  ledger: Ledger;
-  naming: Naming;
-  /** Null if nothing is encrypted. */
-  cipher: Cipher | null;
-  archiveFolder: string;
-  clock: Clock;
-  signal: AbortSignal;
-  /** The number of the last state of an archive that this machine has no record of. */
-  lastNumber(archiveName: string): Promise<number>;
-  /** Called with remarks for a person. */
-  onRemark(text: string): Promise<void>;
-}
 
 /** Whether the store has everything of a local archive, according to the ledger. */
 export function isStored(
@@ -250,61 +225,4 @@ async function put(
     await clock.sleep(tries * PAUSE_MS, signal);
   }
   throw new StoreFault('other', `${address.text}: another worker is storing ${key}`);
-}
-
-async function sendState(
-  context: SendContext,
-  entry: LedgerEntry,
-  outbox: string,
-  text: string,
-): Promise<NonNullable<LedgerEntry['state']> & { stored_sha256: string }> {
-  const { store, cipher, signal, onRemark } = context;
-  const written = await writeToOutbox(outbox, text);
-  const file = cipher === null ? written : await encryptToOutbox(outbox, written, cipher, signal);
-  let number = entry.last_number + 1;
-  for (let tries = 1; ; tries++) {
-    if (number > MAX_STATE_NUMBER) {
-      const last = stateKey(entry.archive_name, number - 1, cipher !== null);
-      const todo = 'if this machine did not store it, remove it with credentials that allow it';
-      throw new StoreFault('other', `${store.address.text}: no state can follow ${last}: ${todo}`);
-    }
-    const key = stateKey(entry.archive_name, number, cipher !== null);
-    const stored = { number, key, stored_bytes: file.sizeBytes, stored_sha256: file.sha256 };
-    if (await store.objects.create(key, file)) return stored;
-    // Our answer was lost, or another worker stored it.
-    if (await isOurs(store, key, file)) return stored;
-    if (tries === MAX_NUMBERS) {
-      throw new StoreFault(
-        'other',
-        `${store.address.text}: another worker is storing ${entry.archive}`,
-      );
-    }
-    number = (await findLastNumber(store.objects, entry.archive_name, number)) + 1;
-    await onRemark(describeNewer(store));
-  }
-}
-
-async function isOurs(
-  { objects }: OpenStore,
-  key: string,
-  { sha256, sizeBytes }: OutgoingFile,
-): Promise<boolean> {
-  const hash = createHash('sha256');
-  let size = 0;
-  try {
-    for await (const chunk of (await objects.read(key)) ?? []) {
-      size += chunk.length;
-      if (size > sizeBytes) return false;
-      hash.update(chunk);
-    }
-  } catch (error) {
-    // The object there is not ours and cannot be read.
-    if (error instanceof StoreFault && error.kind === 'damaged') return false;
-    throw error;
-  }
-  return hash.digest('hex') === sha256;
-}
-
-function describeNewer({ address }: OpenStore): string {
-  return `${address.text} has a newer state of this archive than this machine knows: both are kept`;
 }
