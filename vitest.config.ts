@@ -17,6 +17,7 @@ const together = [
   'live',
   'mcp',
   'observatory',
+  'page',
   'rate-limits',
   'records',
   'search',

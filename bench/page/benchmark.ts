@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { execa } from 'execa';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { migrate } from '../../lib/database/migrate.ts';
@@ -18,12 +18,12 @@ import { startLocalServer } from '../../scripts/local-server.ts';
 import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
 import { compressFiles } from '../../scripts/page/compress-files.ts';
 import { createPageApp } from '../../scripts/page/page-app.ts';
+import { launchChromium } from '../../tests/support/chromium.ts';
 import { observatoryEnvironment } from '../../tests/support/observatory-client.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { ms, printTable, quantile, ratio } from '../report.ts';
 import { drawWhileWriting, FROZEN_MS, LATE_MS, lastLine, TAIL_LINES_PER_SECOND } from './tail.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
 const log = createLog('error', systemClock, (line) => process.stderr.write(`${line}\n`));
 const PAIRS = 15;
 const GOAL = 1.5;
@@ -47,7 +47,7 @@ export async function runPageBenchmark(): Promise<void> {
     LOG_LEVEL: 'error',
   });
   const empty = await serveEmptyPage();
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  const browser = await launchChromium();
   try {
     const context = await browser.newContext();
     const [, code] = (server.issueLoginLink() ?? '').split('#');

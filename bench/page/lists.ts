@@ -3,10 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { systemClock } from '../../lib/clock.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { createLog } from '../../lib/log.ts';
+import { launchChromium } from '../../tests/support/chromium.ts';
 import { ADA, observatoryEnvironment } from '../../tests/support/observatory-client.ts';
 import type { Scale } from '../api/data.ts';
 import { scaled, startFilledPostgres } from '../filled-postgres.ts';
@@ -43,10 +44,7 @@ export async function runListsBenchmark(options: string[]): Promise<void> {
   };
   try {
     const server = await startServer('scripts/start.ts', PORT, environment, '/health');
-    const browser = await chromium.launch({
-      executablePath: '/usr/bin/chromium',
-      args: ['--no-sandbox'],
-    });
+    const browser = await launchChromium();
     try {
       const page = await openPage(browser, server.url);
       await measureLists(page, `${server.url}/app`, scale);

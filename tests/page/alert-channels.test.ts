@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
 import { addressesAt, SECRETS } from '../support/alert-channels.ts';
-import { findViolations, hasChromium, usePage, withPage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage, withPage } from '../support/page.ts';
 import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 import {
@@ -15,7 +16,7 @@ import {
 
 const PASSWORD = 'the password of grace';
 
-describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the alert channels (skipped without Chromium)', () => {
   let service: ScriptedServer;
   let answer: ScriptedAnswer;
 
@@ -129,7 +130,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
 });
 
 describe.skipIf(!hasChromium)(
-  'alert channels without an encryption key (skipped without /usr/bin/chromium)',
+  'alert channels without an encryption key (skipped without Chromium)',
   () => {
     it('explain why no channel can be added', async () => {
       await withPage({ CREDENTIALS_ENCRYPTION_KEY: '' }, async ({ open, page }) => {

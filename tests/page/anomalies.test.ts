@@ -1,12 +1,13 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { recordCoverage } from '../../lib/records/recording/coverage.ts';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insert, insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const id = (letter: string) => letter.repeat(40);
 
-describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('anomalies on the page (skipped without Chromium)', () => {
   const site = usePage();
 
   beforeAll(async () => {

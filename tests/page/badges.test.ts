@@ -1,10 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';
 
 const NAME = `acme/${'long-'.repeat(20)}<b>app`;
 
-describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('badges on the page (skipped without Chromium)', () => {
   const site = usePage();
 
   beforeAll(async () => {

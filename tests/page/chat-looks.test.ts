@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useChatPage } from '../support/chat-page.ts';
+import { hasChromium } from '../support/chromium.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { ADA } from '../support/observatory-client.ts';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { sql } from '../support/records.ts';
 
-describe.skipIf(!hasChromium)('the look of the chat (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the look of the chat (skipped without Chromium)', () => {
   const chat = useChatPage();
   const { turn, dialog, ask, askForMail } = chat;
 
@@ -59,43 +60,40 @@ describe.skipIf(!hasChromium)('the look of the chat (skipped without /usr/bin/ch
   });
 });
 
-describe.skipIf(!hasChromium)(
-  'the chat without a gateway key (skipped without /usr/bin/chromium)',
-  () => {
-    let gateway: Gateway;
+describe.skipIf(!hasChromium)('the chat without a gateway key (skipped without Chromium)', () => {
+  let gateway: Gateway;
 
-    beforeAll(async () => {
-      gateway = await startGateway();
-    });
-    afterAll(() => gateway.close());
-    const site = usePage({
-      environment: () => ({ GATEWAY_BASE_URL: gateway.url, GATEWAY_MODEL: 'acme/chat-free' }),
-    });
+  beforeAll(async () => {
+    gateway = await startGateway();
+  });
+  afterAll(() => gateway.close());
+  const site = usePage({
+    environment: () => ({ GATEWAY_BASE_URL: gateway.url, GATEWAY_MODEL: 'acme/chat-free' }),
+  });
 
-    it('asks for a key before it takes a question', async () => {
-      const { open, page } = site;
-      await open('/app/chat');
-      await page.getByRole('heading', { name: 'The chat needs a key' }).waitFor();
-      expect(await page.getByRole('textbox', { name: 'Question' }).count()).toBe(0);
-      expect(await findViolations(page)).toEqual([]);
-      await page.getByRole('link', { name: 'Open settings' }).click();
-      await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
-    });
+  it('asks for a key before it takes a question', async () => {
+    const { open, page } = site;
+    await open('/app/chat');
+    await page.getByRole('heading', { name: 'The chat needs a key' }).waitFor();
+    expect(await page.getByRole('textbox', { name: 'Question' }).count()).toBe(0);
+    expect(await findViolations(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Open settings' }).click();
+    await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+  });
 
-    it('explains in an earlier conversation how to connect a model', async () => {
-      const { open, page } = site;
-      const id = randomUUID();
-      await sql(
-        site.db,
-        `INSERT INTO chat_sessions (id, username) VALUES ('${id}', '${ADA.username}')`,
-      );
-      await open(`/app/chat/${id}`);
-      await page.getByRole('textbox', { name: 'Question' }).fill('Why?');
-      await page.keyboard.press('Enter');
-      const problem = page.getByRole('alert');
-      await problem.getByText('No model is connected').waitFor();
-      await problem.getByText('GATEWAY_API_KEYS', { exact: true }).waitFor();
-      await problem.getByRole('button', { name: 'Ask again' }).waitFor();
-    });
-  },
-);
+  it('explains in an earlier conversation how to connect a model', async () => {
+    const { open, page } = site;
+    const id = randomUUID();
+    await sql(
+      site.db,
+      `INSERT INTO chat_sessions (id, username) VALUES ('${id}', '${ADA.username}')`,
+    );
+    await open(`/app/chat/${id}`);
+    await page.getByRole('textbox', { name: 'Question' }).fill('Why?');
+    await page.keyboard.press('Enter');
+    const problem = page.getByRole('alert');
+    await problem.getByText('No model is connected').waitFor();
+    await problem.getByText('GATEWAY_API_KEYS', { exact: true }).waitFor();
+    await problem.getByRole('button', { name: 'Ask again' }).waitFor();
+  });
+});

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { chatEnvironment, scriptChat } from '../support/chat.ts';
 import { mailCall, report, useChatPage } from '../support/chat-page.ts';
+import { hasChromium } from '../support/chromium.ts';
 import { startGateway } from '../support/gateway.ts';
 import { startMailService } from '../support/mail.ts';
-import { hasChromium, withPage } from '../support/page.ts';
+import { withPage } from '../support/page.ts';
 
-describe.skipIf(!hasChromium)('mail from the chat (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('mail from the chat (skipped without Chromium)', () => {
   const chat = useChatPage();
   const { turn, dialog, askForMail } = chat;
 
@@ -83,7 +84,7 @@ describe.skipIf(!hasChromium)('mail from the chat (skipped without /usr/bin/chro
 });
 
 describe.skipIf(!hasChromium)(
-  'mail that nobody decides on in time (skipped without /usr/bin/chromium)',
+  'mail that nobody decides on in time (skipped without Chromium)',
   () => {
     it('is not sent, and its card says so', async () => {
       const [gateway, mail] = await Promise.all([startGateway(), startMailService()]);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { readMessages, scriptChat } from '../support/chat.ts';
 import { mailCall, useChatPage } from '../support/chat-page.ts';
-import { hasChromium } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
 import { insertLog, insertRun } from '../support/records.ts';
 
-describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the chat (skipped without Chromium)', () => {
   const chat = useChatPage();
   const { question, turn, dialog, ask, storedTurn } = chat;
 

@@ -3,12 +3,13 @@ import { get, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 // What makes the first page fast, in a real browser with the server of `npm start`.
 
-describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the first page (skipped without Chromium)', () => {
   const site = usePage();
 
   beforeAll(async () => {

@@ -1,14 +1,15 @@
 import type { Locator } from 'playwright-core';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';
 
 // What a new user sees on a phone before and during the first backup.
 
 const WIDTH = 390;
 
-describe.skipIf(!hasChromium)('the first run (skipped without /usr/bin/chromium)', () => {
-  const site = usePage({ setsClock: true });
+describe.skipIf(!hasChromium)('the first run (skipped without Chromium)', () => {
+  const site = usePage({ setsClock: true, isEmbedded: true });
 
   beforeEach(async () => {
     await site.page.setViewportSize({ width: WIDTH, height: 844 });

@@ -1,10 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insert, insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
-describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('incidents on the page (skipped without Chromium)', () => {
   const site = usePage();
 
   beforeAll(async () => {

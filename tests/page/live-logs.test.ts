@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { usePage } from '../support/page.ts';
 import { insertLog, insertRun, sql } from '../support/records.ts';
 
-describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the live log (skipped without Chromium)', () => {
   const site = usePage();
   let run: number;
 

@@ -1,13 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../support/chromium.ts';
 import { ADA } from '../support/observatory-client.ts';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
 // A real browser with the server of `npm start`.
 
 const HOSTILE = '<script>document.title="taken"</script>\u202Egpj.exe';
 
-describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the page (skipped without Chromium)', () => {
   const site = usePage({ startsLoggedOut: true });
 
   const heading = (name: string | RegExp) => site.page.getByRole('heading', { name, level: 1 });

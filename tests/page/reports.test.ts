@@ -3,14 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addReport } from '../../lib/records/reports.ts';
+import { hasChromium } from '../support/chromium.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { ADA } from '../support/observatory-client.ts';
-import { findViolations, hasChromium, usePage, withPage } from '../support/page.ts';
+import { findViolations, usePage, withPage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
 // A real browser with the server of `npm start`, with a stand-in for the mail service.
 
-describe.skipIf(!hasChromium)('the page of reports (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the page of reports (skipped without Chromium)', () => {
   let mail: MailService;
   let foreign: Foreign;
   let run: number;
@@ -233,22 +234,19 @@ describe.skipIf(!hasChromium)('the page of reports (skipped without /usr/bin/chr
   });
 });
 
-describe.skipIf(!hasChromium)(
-  'the page of reports without mail (skipped without /usr/bin/chromium)',
-  () => {
-    it('names the missing variables', async () => {
-      await withPage({ SMTP_FROM: 'backups@example.com' }, async ({ open, page }) => {
-        await open('/app/reports');
-        await page.getByRole('button', { name: 'Create a report' }).click();
-        await page.getByRole('button', { name: 'Create', exact: true }).click();
-        await page.getByRole('button', { name: 'Send…' }).click();
-        const dialog = page.getByRole('dialog');
-        await dialog.getByText('RESEND_API_KEY and SMTP_TO not set').waitFor();
-        expect(await dialog.getByRole('button', { name: 'Continue' }).count()).toBe(0);
-      });
+describe.skipIf(!hasChromium)('the page of reports without mail (skipped without Chromium)', () => {
+  it('names the missing variables', async () => {
+    await withPage({ SMTP_FROM: 'backups@example.com' }, async ({ open, page }) => {
+      await open('/app/reports');
+      await page.getByRole('button', { name: 'Create a report' }).click();
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      await page.getByRole('button', { name: 'Send…' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('RESEND_API_KEY and SMTP_TO not set').waitFor();
+      expect(await dialog.getByRole('button', { name: 'Continue' }).count()).toBe(0);
     });
-  },
-);
+  });
+});
 
 /** A foreign server that must not receive any request. */
 interface Foreign {

@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"> <mark>zebra</mark> \u202Egpj.exe';
 
-describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', () => {
-  const site = usePage();
+describe.skipIf(!hasChromium)('searching (skipped without Chromium)', () => {
+  const site = usePage({ isEmbedded: true });
   let run: number;
 
   beforeAll(async () => {

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Authorization, startAuthorization } from '../support/authorization-page.ts';
+import { hasChromium } from '../support/chromium.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { hasChromium, usePage } from '../support/page.ts';
+import { usePage } from '../support/page.ts';
 import { insertLog, sql } from '../support/records.ts';
 
 // A real browser with the server of `npm start`, and stand-ins for the model gateway and its page.
 
-describe.skipIf(!hasChromium)('the model settings (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the model settings (skipped without Chromium)', () => {
   let gateway: Gateway;
   let authorization: Authorization;
 
@@ -16,6 +17,7 @@ describe.skipIf(!hasChromium)('the model settings (skipped without /usr/bin/chro
   });
   afterAll(() => Promise.all([gateway.close(), authorization.close()]));
   const site = usePage({
+    isEmbedded: true,
     environment: () => ({
       GATEWAY_BASE_URL: gateway.url,
       GATEWAY_AUTHORIZE_URL: authorization.url,

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
+import { hasChromium } from '../support/chromium.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { findViolations, hasChromium, usePage, withPage } from '../support/page.ts';
+import { findViolations, usePage, withPage } from '../support/page.ts';
 import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 
@@ -11,7 +12,7 @@ import { sql } from '../support/records.ts';
 const TOKEN = 'a-token-of-mcp-that-is-long-enough-00001';
 const PASSWORD = 'the password of grace';
 
-describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the settings (skipped without Chromium)', () => {
   let gateway: Gateway;
 
   beforeAll(async () => {
@@ -187,24 +188,21 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
   });
 });
 
-describe.skipIf(!hasChromium)(
-  'the settings without secrets (skipped without /usr/bin/chromium)',
-  () => {
-    it('name the missing variables', async () => {
-      const environment = {
-        CREDENTIALS_ENCRYPTION_KEY: '',
-        GATEWAY_BASE_URL: 'http://127.0.0.1:9',
-      };
-      await withPage(environment, async ({ open, page }) => {
-        await open('/app/settings');
-        await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
-        expect(await page.getByRole('button', { name: 'Connect your key' }).count()).toBe(0);
-        // An unreachable gateway is not an error of the settings.
-        await page.getByText("Not available: the gateway's models").waitFor();
-        expect(await page.getByText('Something went wrong').count()).toBe(0);
-        await open('/app/settings?tab=agents');
-        await page.getByText('MCP_AUTH_TOKEN not set').waitFor();
-      });
+describe.skipIf(!hasChromium)('the settings without secrets (skipped without Chromium)', () => {
+  it('name the missing variables', async () => {
+    const environment = {
+      CREDENTIALS_ENCRYPTION_KEY: '',
+      GATEWAY_BASE_URL: 'http://127.0.0.1:9',
+    };
+    await withPage(environment, async ({ open, page }) => {
+      await open('/app/settings');
+      await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
+      expect(await page.getByRole('button', { name: 'Connect your key' }).count()).toBe(0);
+      // An unreachable gateway is not an error of the settings.
+      await page.getByText("Not available: the gateway's models").waitFor();
+      expect(await page.getByText('Something went wrong').count()).toBe(0);
+      await open('/app/settings?tab=agents');
+      await page.getByText('MCP_AUTH_TOKEN not set').waitFor();
     });
-  },
-);
+  });
+});

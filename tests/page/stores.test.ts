@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordStoring } from '../../lib/records/recording/stores.ts';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const REASON = `AccessDenied: the key may not write ${HOSTILE} ${'x'.repeat(300)}`;
 
-describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('stores on the page (skipped without Chromium)', () => {
   const site = usePage();
 
   beforeAll(async () => {

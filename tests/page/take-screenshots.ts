@@ -3,15 +3,14 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { execa } from 'execa';
-import { chromium } from 'playwright-core';
 import { runCommand } from '../../scripts/command.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
+import { launchChromium } from '../support/chromium.ts';
 
 // Takes the screenshots for the documents from the demo: `npm run screenshots`. Needs Chromium.
 
 const FOLDER = resolve(import.meta.dirname, '../../docs/images');
 const DEMO = resolve(import.meta.dirname, '../../scripts/demo.ts');
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 const pictures = [
   { name: 'overview', path: '/app/' },
@@ -29,7 +28,7 @@ await runCommand(async () => {
     stderr: 'inherit',
     buffer: false,
   });
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  const browser = await launchChromium();
   try {
     const link = await loginLinkIn(demo.stdout);
     demo.stdout.resume();

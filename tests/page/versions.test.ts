@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { markPruned, recordVersion } from '../../lib/records/recording/versions.ts';
-import { findViolations, hasChromium, usePage } from '../support/page.ts';
+import { hasChromium } from '../support/chromium.ts';
+import { findViolations, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 // What the page shows of versions and of a running run, as the worker records them.
@@ -16,7 +17,7 @@ const branches = Array.from(
   (_, n) => `refs/heads/topic-${String(n).padStart(3, '0')}`,
 );
 
-describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('versions on the page (skipped without Chromium)', () => {
   const site = usePage();
   let run: number;
 

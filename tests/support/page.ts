@@ -1,29 +1,27 @@
-import { existsSync } from 'node:fs';
 import { AxeBuilder } from '@axe-core/playwright';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { Environment } from '../../lib/config/read.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
 import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
-import { createEmbedded, type TestDatabase } from './databases.ts';
+import { launchChromium } from './chromium.ts';
+import { createEmbedded, createPostgres, type TestDatabase } from './databases.ts';
 import { TEST_SECRET } from './deps.ts';
 import { temporaryFolder } from './folders.ts';
 import { observatoryEnvironment } from './observatory-client.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
-
-/** Without Chromium, tests of the page are skipped and say so. */
-export const hasChromium = existsSync(CHROMIUM);
-
 const args = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-gpu', '--disable-quic', '--no-first-run'],
   // Chromium would otherwise try to reach its own services.
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
   // All windows of a context share what they have compiled.
   '--process-per-site',
 ];
 
-/** The server of `npm start` with its own database, and a browser. */
+/** The browser of this process, which runs many test files. It ends with the process. */
+let browser: Promise<Browser> | undefined;
+
+/** The server of `npm start` with its own database, and windows of a browser. */
 export interface PageWorld {
   database: TestDatabase;
   server: LocalServer;
@@ -47,13 +45,15 @@ export interface Window {
   logIn(): Promise<void>;
 }
 
-/** Starts the server and the browser, with variables for the server in addition to those of a complete installation. */
-export async function startPageWorld(environment: Environment = {}): Promise<PageWorld> {
+/** Starts the server, with variables in addition to those of a complete installation. */
+export async function startPageWorld(
+  environment: Environment = {},
+  createDatabase: () => Promise<TestDatabase> = createPostgres,
+): Promise<PageWorld> {
   await buildPageWhenStale(() => undefined);
-  const [browser, database] = await Promise.all([
-    chromium.launch({ executablePath: CHROMIUM, args }),
-    createEmbedded(),
-  ]);
+  browser ??= launchChromium(args);
+  const [launched, database] = await Promise.all([browser, createDatabase()]);
+  const contexts = new Set<BrowserContext>();
   const archives = await temporaryFolder();
   const startServer = (PORT: string) =>
     startLocalServer({
@@ -80,7 +80,8 @@ export async function startPageWorld(environment: Environment = {}): Promise<Pag
       server = await startServer(new URL(url).port);
     },
     async openWindow(given) {
-      const context = given ?? (await browser.newContext({ reducedMotion: 'reduce' }));
+      const context = given ?? (await launched.newContext({ reducedMotion: 'reduce' }));
+      contexts.add(context);
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on('pageerror', (error) => complaints.push(error.message));
@@ -98,7 +99,8 @@ export async function startPageWorld(environment: Environment = {}): Promise<Pag
       return { context, page, complaints, open, logIn };
     },
     async close() {
-      await Promise.all([browser.close(), server.close()]);
+      await Promise.all([...contexts].map((context) => context.close()));
+      await server.close();
       await Promise.all([database.close(), archives.remove()]);
     },
   };
@@ -112,19 +114,26 @@ export interface PageUse {
   startsLoggedOut?: boolean;
   /** Gives each test its own context, because one of them sets its clock. */
   setsClock?: boolean;
+  /** The server has the embedded database. */
+  isEmbedded?: boolean;
 }
 
 /**
  * Gives each test of the calling group a new window, logged in, on the one server of the group. A window that stays
  * open keeps the compiled page for the others, which halves the time of a test.
  */
-export function usePage({ environment, startsLoggedOut = false, setsClock = false }: PageUse = {}) {
+export function usePage({
+  environment,
+  startsLoggedOut = false,
+  setsClock = false,
+  isEmbedded = false,
+}: PageUse = {}) {
   let world: PageWorld;
   let kept: Window | undefined;
   let window: Window;
 
   beforeAll(async () => {
-    world = await startPageWorld(environment?.());
+    world = await startPageWorld(environment?.(), isEmbedded ? createEmbedded : createPostgres);
     if (setsClock) return;
     kept = await world.openWindow();
     await kept.open('/app/');

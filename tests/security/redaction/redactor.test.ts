@@ -290,12 +290,14 @@ describe('as a property, redaction', () => {
       minLength: 1,
       maxLength: 7,
     });
+    // A host name such as `sk-aaaaaaa0.aa` cannot be told from the key of a gateway.
+    const hasNoKey = (text: string) => !text.includes('sk-');
     const ordinary = fc.oneof(
       hexadecimal(40),
       hexadecimal(64),
       fc.uuid(),
-      fc.emailAddress(),
-      fc.webUrl({ withFragments: true, validSchemes: ['http', 'https'] }),
+      fc.emailAddress().filter(hasNoKey),
+      fc.webUrl({ withFragments: true, validSchemes: ['http', 'https'] }).filter(hasNoKey),
       fc.array(word, { minLength: 1 }).map((words) => `/${words.join('/')}`),
       fc.array(word, { minLength: 1 }).map((words) => words.join('-')),
       fc.array(word).map((words) => words.join(' ')),
