@@ -34,6 +34,8 @@ const shared = {
   // Node.js runs the files itself: compiling each of them with Vite takes a quarter of the time. `vi.mock` needs Vite.
   experimental: { viteModuleRunner: false, nodeLoader: false },
   pool: 'forks',
+  // Without optimized code, an embedded database takes 0.7 s of processor time to start instead of 1.3.
+  execArgv: ['--liftoff-only'],
   maxWorkers,
   // Generous, so that a slow machine causes no failures.
   testTimeout: 90_000,

@@ -37,7 +37,9 @@ export function scriptEnvironment(cwd: string): Record<string, string> {
 /** Starts `scripts/<name>.ts`. */
 export function startScript(name: string, options: ScriptOptions): RunningScript {
   const { args = [], env = {}, cwd, stdin } = options;
-  const child = spawn(process.execPath, [resolve(project, 'scripts', `${name}.ts`), ...args], {
+  const script = resolve(project, 'scripts', `${name}.ts`);
+  // The flag is explained in vitest.config.ts.
+  const child = spawn(process.execPath, ['--liftoff-only', script, ...args], {
     cwd,
     env: { ...scriptEnvironment(cwd), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
