@@ -1,4 +1,4 @@
-import { configDefaults, defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig, type TestUserConfig } from 'vitest/config';
 
 /**
  * One process runs many test files of these folders, so that shared modules are loaded only once. In the other folders each
@@ -43,7 +43,7 @@ const shared = {
   // Tests that start browsers, servers and processes on a busy machine may fail by bad luck; a defect fails twice. Vitest
   // marks tests that passed only on the retry, and the check run lists them.
   retry: 1,
-} as const;
+} satisfies TestUserConfig;
 
 export default defineConfig({
   test: {

@@ -24,7 +24,7 @@ import { serveNode } from '../lib/http/serve.ts';
 import { createLiveApp } from '../lib/live/app.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { createMcpApp } from '../lib/mcp/app.ts';
-import { createObservatoryApp } from '../lib/observatory/app.ts';
+import { createObservatoryApp, type ObservatoryAppOptions } from '../lib/observatory/app.ts';
 import { openRedis } from '../lib/rate-limits/redis.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
@@ -61,7 +61,10 @@ export interface LocalServer {
  * Serves all surfaces in one process on one port. Throws ConfigError or SERVICE_UNAVAILABLE, with everything
  * closed, if a part of the configuration does not work.
  */
-export async function startLocalServer(environment: Environment): Promise<LocalServer> {
+export async function startLocalServer(
+  environment: Environment,
+  { passwordCost }: Pick<ObservatoryAppOptions, 'passwordCost'> = {},
+): Promise<LocalServer> {
   const config = readConfig(localVariables, environment);
   const listen = readConfig(listenVariables, environment);
   rejectShortSecret(config);
@@ -101,6 +104,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
         loginCodes,
         hasMcpToken: hasMcpToken(environment),
         explainMissingArchives: archives.explainMissing,
+        passwordCost,
       }),
       mcp: createMcpApp(
         { ...deps, config: { ...config, BACKEND_URL: config.BACKEND_URL ?? ownUrl(listen) } },

@@ -51,24 +51,27 @@ export async function startAccessWorld(): Promise<AccessWorld> {
   const repository = await createRepository(join(archives.path, 'app'));
   await repository.commit({ 'a.txt': 'a' });
   await repository.git('bundle', 'create', '--quiet', '../ada__app.bundle', '--all');
-  const server = await startLocalServer({
-    ...observatoryEnvironment,
-    ...chatEnvironment(gateway),
-    ...mail.environment,
-    DATABASE_URL: database.url,
-    BACKUP_ARCHIVE_PATH: archives.path,
-    INTERNAL_SECRET: TEST_SECRET,
-    CRON_SECRET,
-    MCP_AUTH_TOKEN: TEST_TOKEN,
-    // Counted by token or user, whatever the address.
-    MCP_MAX_CALLS_PER_MINUTE: '100000',
-    USER_MAX_REQUESTS_PER_MINUTE: '100000',
-    PATH: process.env.PATH,
-    PORT: '0',
-    LOG_LEVEL: 'error',
-    // Lets each request have its own address, so that no rate limit is reached.
-    TRUSTED_PROXIES: '127.0.0.1',
-  });
+  const server = await startLocalServer(
+    {
+      ...observatoryEnvironment,
+      ...chatEnvironment(gateway),
+      ...mail.environment,
+      DATABASE_URL: database.url,
+      BACKUP_ARCHIVE_PATH: archives.path,
+      INTERNAL_SECRET: TEST_SECRET,
+      CRON_SECRET,
+      MCP_AUTH_TOKEN: TEST_TOKEN,
+      // Counted by token or user, whatever the address.
+      MCP_MAX_CALLS_PER_MINUTE: '100000',
+      USER_MAX_REQUESTS_PER_MINUTE: '100000',
+      PATH: process.env.PATH,
+      PORT: '0',
+      LOG_LEVEL: 'error',
+      // Lets each request have its own address, so that no rate limit is reached.
+      TRUSTED_PROXIES: '127.0.0.1',
+    },
+    { passwordCost: QUICK_COST },
+  );
   return {
     server,
     database,

@@ -13,7 +13,7 @@ export default defineConfig({
     // Sequentially, because each part measures or kills something, and would disturb the others.
     maxWorkers: 1,
     // The fault matrix breaks its parts concurrently, because it mostly waits for time limits.
-    maxConcurrency: 8,
+    maxConcurrency: 16,
     testTimeout: 3_600_000,
     hookTimeout: 120_000,
     // The same as for the tests.
