@@ -126,7 +126,7 @@ describe.concurrent('the fault matrix', () => {
     },
   );
 
-  it.for(triedDatabases.flatMap(inHalves))(
+  it.for(triedDatabases.flatMap((part) => inHalves(part)))(
     'has the stated outcomes for a worker whose %s breaks: %s',
     async ([part, tried], { onTestFinished }) => {
       const world = await startDatabaseWorld(part);
