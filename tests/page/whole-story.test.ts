@@ -18,8 +18,8 @@ import { type ScriptedServer, startScriptedServer } from '../support/scripted-se
 const others = ['docs', 'infra', 'old', 'tools', 'web'];
 const good = Object.fromEntries(['api', ...others].map((name) => [`team/${name}`, 'good']));
 
-// No step can be retried, because the next ones build on it.
-const options = { retry: 0 };
+// No step can be retried, because the next ones build on it. On a busy machine, one may take minutes.
+const options = { timeout: 300_000, retry: 0 };
 
 describe.skipIf(!hasChromium)('a whole story (skipped without Chromium)', options, () => {
   let ntfy: ScriptedServer;
