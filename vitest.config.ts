@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig, type TestUserConfig } from 'vitest/config';
 
 /**
- * One process runs many test files of these folders, so that shared modules are loaded only once. In the other folders each
+ * One process runs many test files of these folders, so that shared modules and the browser are loaded only once. In the other folders each
  * file has its own process: they keep starting git or other commands, which takes longer the more memory a process has, or
  * load modules that read its environment.
  */
@@ -34,7 +34,7 @@ const shared = {
   // Node.js runs the files itself: compiling each of them with Vite takes a quarter of the time. `vi.mock` needs Vite.
   experimental: { viteModuleRunner: false, nodeLoader: false },
   pool: 'forks',
-  // Without optimized code, an embedded database takes 0.7 s of processor time to start instead of 1.3.
+  // Without optimized code, an embedded database takes 0.8 s of processor time instead of 1.4 to start and answer.
   execArgv: ['--liftoff-only'],
   maxWorkers,
   // Generous, so that a slow machine causes no failures.

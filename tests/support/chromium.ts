@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** The one without windows comes first: it takes a fifth less processor time. */
-const path = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) =>
-  existsSync(path),
+/** The one without windows comes before the other: it takes a fifth less processor time. */
+const path = [process.env.CHROMIUM, '/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(
+  (path) => path !== undefined && existsSync(path),
 );
 
 /** Without Chromium, tests of the page are skipped and say so. */

@@ -19,7 +19,13 @@ const args = [
 ];
 
 /** The browser of this process, which runs many test files. It ends with the process. */
-let browser: Promise<Browser> | undefined;
+let browser: Browser | undefined;
+
+/** Starts the browser unless it runs. One that has crashed fails the tests that use it, not those after them. */
+async function findBrowser(): Promise<Browser> {
+  if (!browser?.isConnected()) browser = await launchChromium(args);
+  return browser;
+}
 
 /** The server of `npm start` with its own database, and windows of a browser. */
 export interface PageWorld {
@@ -51,8 +57,7 @@ export async function startPageWorld(
   createDatabase: () => Promise<TestDatabase> = createPostgres,
 ): Promise<PageWorld> {
   await buildPageWhenStale(() => undefined);
-  browser ??= launchChromium(args);
-  const [launched, database] = await Promise.all([browser, createDatabase()]);
+  const [running, database] = await Promise.all([findBrowser(), createDatabase()]);
   const contexts = new Set<BrowserContext>();
   const archives = await temporaryFolder();
   const startServer = (PORT: string) =>
@@ -80,7 +85,7 @@ export async function startPageWorld(
       server = await startServer(new URL(url).port);
     },
     async openWindow(given) {
-      const context = given ?? (await launched.newContext({ reducedMotion: 'reduce' }));
+      const context = given ?? (await running.newContext({ reducedMotion: 'reduce' }));
       contexts.add(context);
       const page = await context.newPage();
       const complaints: string[] = [];
@@ -99,8 +104,7 @@ export async function startPageWorld(
       return { context, page, complaints, open, logIn };
     },
     async close() {
-      await Promise.all([...contexts].map((context) => context.close()));
-      await server.close();
+      await Promise.all([server.close(), ...[...contexts].map((context) => context.close())]);
       await Promise.all([database.close(), archives.remove()]);
     },
   };
