@@ -137,14 +137,22 @@ it('fetchFile reports an altered object, even after a partial download', async (
   expect(asked).toEqual([0]);
 });
 
-it('fetchFile reports an altered header of an object', async () => {
+// The byte is one of the Base64 text of the recipient's part.
+it.each([
+  [
+    'another key',
+    (byte: number) => (byte === 0x41 ? 0x42 : 0x41),
+    'has other content than was stored',
+  ],
+  ['no Base64', () => 0x2a, 'cannot be decrypted: it was altered or cut short'],
+])('fetchFile reports an object whose header was altered to %s', async (_what, alter, reason) => {
   const { fetch, object } = await storeFile(1_000);
   const bytes = await readFile(object);
-  bytes[60] = (bytes[60] ?? 0) ^ 1;
+  bytes[60] = alter(bytes[60] ?? 0);
   await writeFile(object, bytes);
   await expect(fetch()).rejects.toMatchObject({
     kind: 'damaged',
-    reason: expect.stringContaining('has other content than was stored'),
+    reason: expect.stringContaining(reason),
   });
 });
 
