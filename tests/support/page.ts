@@ -16,6 +16,8 @@ const args = [
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
   // All windows of a context share what they have compiled.
   '--process-per-site',
+  // Optimizing the code of a page takes longer than a test uses it.
+  '--js-flags=--no-opt,--no-maglev',
 ];
 
 /** The browser of this process, which runs many test files. It ends with the process. */

@@ -28,7 +28,7 @@ const GROWTH = 1.1;
 export async function killRepeatedly(
   name: string,
   { begin, check }: Scenario,
-  kills = times(6, 100),
+  kills = times(4, 100),
 ): Promise<void> {
   const random = createRandom(name);
   const whole = await begin();

@@ -165,7 +165,7 @@ describe.concurrent('a killed command', () => {
       onTestFinished(folder.remove);
       const url = embeddedUrl(join(folder.path, '.data'));
       const random = createRandom('embedded database');
-      const kills = times(6, 100);
+      const kills = times(4, 100);
       let acknowledged = 0;
       for (let kill = 1; kill <= kills; kill += 1) {
         // One kill in four comes during the start, which may be the recovery from the kill before.

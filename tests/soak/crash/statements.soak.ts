@@ -149,6 +149,6 @@ describe.concurrent('a killed process', () => {
           known = logins;
         },
       });
-      expect(round).toBe(times(6, 100) + 1);
+      expect(round).toBe(times(4, 100) + 1);
     }));
 });

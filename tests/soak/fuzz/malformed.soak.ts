@@ -10,7 +10,7 @@ import { startFuzzWorld } from './world.ts';
 // Invalid or barely valid HTTP. The tests of lib/http/serve.ts cover known cases; here they are generated and sent to
 // the whole server.
 
-const CONVERSATIONS = times(500, 100_000);
+const CONVERSATIONS = times(250, 100_000);
 const AT_ONCE = 10;
 /** Clients that send a byte now and then, and never finish. */
 const SLOW_CLIENTS = 40;

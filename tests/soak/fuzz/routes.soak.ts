@@ -11,7 +11,7 @@ import { type FuzzRequest, foreignRequests, type RequestSources, requestsTo } fr
 import { createFuzzClient, type FuzzAnswer, type FuzzClient } from './send.ts';
 import { startFuzzWorld } from './world.ts';
 
-const REQUESTS = times(2_000, 1_000_000);
+const REQUESTS = times(1_000, 1_000_000);
 /** How many more requests an operation gets at a time that none succeeded for, and how often. */
 const REQUESTS_A_ROUND = 200;
 const MAX_ROUNDS = 5;

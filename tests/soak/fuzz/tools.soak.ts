@@ -14,7 +14,7 @@ import type { FuzzRequest } from './requests.ts';
 import { createFuzzClient, type FuzzAnswer, type FuzzClient } from './send.ts';
 import { startFuzzWorld } from './world.ts';
 
-const CALLS = times(1_000, 250_000);
+const CALLS = times(500, 250_000);
 /** Each of these runs git on a bundle, which takes a tenth of a second. */
 const expensive = new Set([
   'verify_archive_integrity',
