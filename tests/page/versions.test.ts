@@ -96,6 +96,8 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without Chromium)',
   it('show their refs a page at a time, filtered by kind and by name', async () => {
     const { open, page } = site;
     await open(ADDRESS);
+    // What loads above the versions moves them, and a click that is under way misses.
+    await page.waitForLoadState('networkidle');
     await version(SECOND_PAGE).click();
     await row('refs/heads/topic-048').waitFor();
     expect(await row('refs/heads/topic-060').count()).toBe(0);
