@@ -1,9 +1,9 @@
 import { configDefaults, defineConfig, type TestUserConfig } from 'vitest/config';
 
 /**
- * One process runs many test files of these folders, so that shared modules and the browser are loaded only once. In the other folders each
- * file has its own process: they keep starting git or other commands, which takes longer the more memory a process has, or
- * load modules that read its environment.
+ * One process runs many test files of these folders, so that shared modules and the browser are loaded only once. In
+ * the other folders each file has its own process: they keep starting git or other commands, which takes longer the more
+ * memory a process has, or load modules that read its environment.
  */
 const together = [
   'alerts',
@@ -26,8 +26,8 @@ const together = [
   'tools',
 ].map((folder) => `tests/${folder}/**/*.test.ts`);
 
-/** Enough for two cores, because tests often wait for a process or a time limit. More have not been tried. */
-const maxWorkers = 4;
+/** Enough for two cores, because tests often wait. A fourth makes all of them slower. */
+const maxWorkers = 3;
 
 const shared = {
   environment: 'node',
