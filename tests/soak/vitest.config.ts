@@ -10,6 +10,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     globalSetup: ['tests/support/shared-postgres.ts'],
     pool: 'forks',
+    // The flag is explained in vitest.config.ts.
     execArgv: ['--liftoff-only'],
     // Sequentially, because each part measures or kills something, and would disturb the others.
     maxWorkers: 1,
