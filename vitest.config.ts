@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig, type TestUserConfig } from 'vitest/config';
+import { nodeFlags } from './tests/support/node-flags.ts';
 
 /**
  * One process runs many test files of these folders, so that shared modules and the browser are loaded only once. In
@@ -34,8 +35,7 @@ const shared = {
   // Node.js runs the files itself: compiling each of them with Vite takes a quarter of the time. `vi.mock` needs Vite.
   experimental: { viteModuleRunner: false, nodeLoader: false },
   pool: 'forks',
-  // Without optimized code, an embedded database takes 0.8 s of processor time instead of 1.4 to start and answer.
-  execArgv: ['--liftoff-only'],
+  execArgv: [...nodeFlags],
   maxWorkers,
   // Generous, so that a slow machine causes no failures.
   testTimeout: 90_000,

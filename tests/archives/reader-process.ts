@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { ArchiveFolder } from '../support/archives.ts';
+import { nodeFlags } from '../support/node-flags.ts';
 
 /** Starts a process that verifies team/app and, like our servers, exits by itself on SIGTERM. */
 export function startReader(
@@ -9,7 +10,7 @@ export function startReader(
   path: string,
 ): { child: ChildProcess; ended: Promise<number | null> } {
   const script = resolve(import.meta.dirname, 'reader-child.ts');
-  const child = spawn(process.execPath, [script, archives.root, archives.scratch], {
+  const child = spawn(process.execPath, [...nodeFlags, script, archives.root, archives.scratch], {
     env: { PATH: path },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

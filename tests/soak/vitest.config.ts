@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { nodeFlags } from '../support/node-flags.ts';
 
 export default defineConfig({
   test: {
@@ -10,8 +11,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     globalSetup: ['tests/support/shared-postgres.ts'],
     pool: 'forks',
-    // The flag is explained in vitest.config.ts.
-    execArgv: ['--liftoff-only'],
+    execArgv: [...nodeFlags],
     // Sequentially, because each part measures or kills something, and would disturb the others.
     maxWorkers: 1,
     // The fault matrix breaks its parts concurrently, because it mostly waits for time limits.

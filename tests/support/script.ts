@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
+import { nodeFlags } from './node-flags.ts';
 
 export interface FinishedScript {
   code: number | null;
@@ -38,8 +39,7 @@ export function scriptEnvironment(cwd: string): Record<string, string> {
 export function startScript(name: string, options: ScriptOptions): RunningScript {
   const { args = [], env = {}, cwd, stdin } = options;
   const script = resolve(project, 'scripts', `${name}.ts`);
-  // The flag is explained in vitest.config.ts.
-  const child = spawn(process.execPath, ['--liftoff-only', script, ...args], {
+  const child = spawn(process.execPath, [...nodeFlags, script, ...args], {
     cwd,
     env: { ...scriptEnvironment(cwd), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],

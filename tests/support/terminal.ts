@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
+import { nodeFlags } from './node-flags.ts';
 import { scriptEnvironment } from './script.ts';
 
 /** A script of this project on a pseudo-terminal, with only the environment that is given. */
@@ -20,7 +21,7 @@ export function startOnTerminal(
   { args, env = {}, cwd }: { args: string[]; env?: Record<string, string>; cwd: string },
 ): TerminalScript {
   const script = resolve(import.meta.dirname, '../../scripts', `${name}.ts`);
-  const terminal = spawn(process.execPath, [script, ...args], {
+  const terminal = spawn(process.execPath, [...nodeFlags, script, ...args], {
     cwd,
     cols: 100,
     rows: 40,

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { makeDataDir } from '../../support/databases.ts';
+import { nodeFlags } from '../../support/node-flags.ts';
 
 let dataDir: string;
 beforeEach(async () => {
@@ -13,7 +14,7 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
 it('a closed database that has crashed leaves no thread or timer to keep the process alive', async () => {
   const script = fileURLToPath(new URL('./embedded-crash-child.ts', import.meta.url));
-  const child = spawn(process.execPath, [script, dataDir], {
+  const child = spawn(process.execPath, [...nodeFlags, script, dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exit = once(child, 'exit');

@@ -16,6 +16,7 @@ import type { PortOptions } from '../../../lib/database/embedded/server.ts';
 import { silentLog } from '../../support/databases.ts';
 import { copyTemplate } from '../../support/embedded-templates.ts';
 import { useTemporaryFolder } from '../../support/folders.ts';
+import { nodeFlags } from '../../support/node-flags.ts';
 
 const parent = useTemporaryFolder();
 let dataDir: string;
@@ -33,7 +34,9 @@ function open(listen: PortOptions | null = null): Promise<EmbeddedDatabase> {
 /** Starts another process with the same data directory; resolves when it has stored its row. */
 async function startChild() {
   const script = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
-  const child = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [...nodeFlags, script, dataDir], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors += String(chunk);
