@@ -1,11 +1,12 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { randomBytes, randomFillSync } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { committer } from '../../../lib/stores/git/repository-clone.ts';
+import { createBigRepository } from '../../support/big-repository.ts';
 import { createPostgres } from '../../support/databases.ts';
 import { createBare, createRepository, git, listRefs } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
@@ -97,11 +98,7 @@ it('a destination grows with many changes by little more than what is new', asyn
 it('an archive above 100 MiB is pushed in parts and restored from them', {
   timeout: 240_000,
 }, async () => {
-  const big = await createRepository(join(bench.folder, 'big'));
-  await big.git('config', 'core.compression', '0');
-  await big.git('config', 'core.bigFileThreshold', '1');
-  await writeFile(join(big.path, 'big.bin'), randomFillSync(Buffer.alloc(101 * 2 ** 20)));
-  await big.commit({});
+  const big = await createBigRepository(join(bench.folder, 'big'));
   expect(await run(['run', '--source', big.path])).toMatchObject({ code: 0 });
   expect(await results()).toMatchObject([{ status: 'completed' }]);
   const sizes = (await at('ls-tree', '-r', '-l', 'trunk')).split('\n').map((line) => {

@@ -1,7 +1,8 @@
-import { randomBytes, randomFillSync } from 'node:crypto';
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { createBigRepository } from '../../support/big-repository.ts';
 import { createPostgres } from '../../support/databases.ts';
 import { createBare, createRepository, git, listRefs } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
@@ -146,11 +147,7 @@ describe('a local destination in the layout `files`', () => {
   });
 
   it('does not get archives above 100 MiB, which are kept locally', async () => {
-    const big = await createRepository(join(bench.folder, 'big'));
-    await big.git('config', 'core.compression', '0');
-    await big.git('config', 'core.bigFileThreshold', '1');
-    await writeFile(join(big.path, 'big.bin'), randomFillSync(Buffer.alloc(101 * 2 ** 20)));
-    await big.commit({});
+    const big = await createBigRepository(join(bench.folder, 'big'));
     expect((await runTo(target, ['run', '--source', big.path])).code).toBe(1);
     expect(await results()).toEqual([
       {
