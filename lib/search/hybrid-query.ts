@@ -1,12 +1,5 @@
 import type { Database, Statement } from '../database/database.ts';
 import { iso } from '../records/page.ts';
-import {
-  fullTextCandidates,
-  MAX_CANDIDATES,
-  nearestChunks,
-  SHARE_OF_ALL_WORDS,
-  sourceTypesParameter,
-} from './candidate-queries.ts';
 import type { QueryVector, VectorModel } from './embed-query.ts';
 import { hashingModel } from './embedders/hashing.ts';
 import { type QueryTerm, wantedText } from './parse-query.ts';
@@ -51,12 +44,67 @@ export interface FoundSources {
 
 /** The minimum similarity of a match with the built-in lexical model. */
 const MIN_LEXICAL_SIMILARITY = 0.15;
+/** The minimum share of the query's trigrams that a chunk must contain, to exclude hash collisions. */
+const MIN_SHARED_TRIGRAMS = 0.2;
+/** Candidates per list. Lower ranks add next to nothing to a fused score. */
+const MAX_CANDIDATES = 100;
+/** The share of the time for rows with all words; the rest is for rows with most of them. */
+const SHARE_OF_ALL_WORDS = 0.75;
 /** The constant of reciprocal rank fusion. */
 const RRF_K = 60;
 /** Longer contents are cut to this many characters. */
 const MAX_CONTENT_LENGTH = 4_000;
 /** Longer than any search takes, even on a busy machine or a sleeping database. */
 const TIMEOUT_MS = 5_000;
+
+// The statement is put together from the parts below. Its parameters: $1 alternatives, $2 vector, $3 its model, $4 source
+// types, $5 and $6 weights of full text and vectors, $7 limit, $8 owner of investigations, $9 minimum similarity, $10
+// dimensions, $11 trigrams of the query (NULL unless the model is lexical), $12 time budget of full text in milliseconds.
+
+/** Full text is used when it has weight, and whenever vectors cannot be used. */
+const textsTakePart = `($5::float8 > 0 OR NOT (SELECT take_part FROM vectors_usable))`;
+
+/** The searched lists, smallest first: each may use half of the remaining time, the last one all of it. */
+const lists = ['backup_fix', 'investigation', 'backup_result', 'chunk', 'execution_log'] as const;
+
+/**
+ * SQL for the full-text candidates of each list, by a database function (drizzle/functions/search.sql).
+ * A row without source_id means that the search was cut short.
+ */
+function fullTextCandidates(find: string, share: number): string {
+  const end = `statement_timestamp() + $12::float8 * ${share} * interval '1 ms'`;
+  return lists
+    .map((list, index) => {
+      const parts = index === lists.length - 1 ? 1 : 2;
+      const until = `clock_timestamp() + (${end} - clock_timestamp()) / ${parts}`;
+      const found = (generation: string, owner: string) =>
+        `${find}('${list}', $1::jsonb, ${generation}, ${owner}, ${MAX_CANDIDATES}, $7::int, ${until})`;
+      if (list !== 'chunk') {
+        return `SELECT '${list}' AS source_type, row_id AS source_id, tier, rank, NULL::bigint AS chunk_id
+          FROM ${found('NULL', '$8::text')}
+          WHERE '${list}' = ANY ($4::text[]) AND ${textsTakePart}`;
+      }
+      return `SELECT chunk.source_type, chunk.source_id::bigint, tier, rank, chunk.id
+        FROM active, LATERAL ${found('active.id', 'NULL')}
+        LEFT JOIN embedding_chunks AS chunk ON chunk.id = row_id
+        WHERE ${textsTakePart} AND (row_id IS NULL OR chunk.source_type = ANY ($4::text[]))`;
+    })
+    .join('\n    UNION ALL\n    ');
+}
+
+/** SQL for the share of the query's trigrams that the embedded text of a chunk contains. */
+const sharedSpelling = `(
+  SELECT avg((position(piece IN spelt) > 0)::int)
+  FROM (
+    SELECT lower(concat_ws(' ', metadata->>'repository', metadata->>'level', content)) AS spelt
+    FROM embedding_chunks WHERE id = chunk_id OFFSET 0
+  ) AS chunk, unnest($11::text[]) AS piece)`;
+
+/** SQL for the chunks nearest to the query's vector, from the generation in the CTE `active`. */
+const nearestChunks = `SELECT chunk_id, similarity
+    FROM active, LATERAL search_vectors(active.id, active.dimensions, $2::text, $4::text[], ${MAX_CANDIDATES})
+    WHERE (SELECT take_part FROM vectors_usable) AND similarity >= $9::float8
+      AND ($11::text[] IS NULL OR ${sharedSpelling} >= ${MIN_SHARED_TRIGRAMS})`;
 
 /** SQL for the creation time of a candidate's source; NULL when it no longer exists or belongs to another user. */
 const createdAt = `
@@ -98,11 +146,6 @@ const shown = `
       FROM chat_messages AS message WHERE message.id = source_id)
   END`;
 
-/**
- * Parameters: $1 alternatives, $2 vector, $3 its model, $4 source types, $5 and $6 weights of full text and
- * vectors, $7 limit, $8 owner of investigations, $9 minimum similarity, $10 dimensions, $11 trigrams of the
- * query (NULL unless the model is lexical), $12 time budget of full text in milliseconds.
- */
 const statement: Statement = {
   name: 'search',
   text: `
@@ -137,7 +180,7 @@ const statement: Statement = {
     SELECT DISTINCT ON (chunk.source_type, chunk.source_id)
       chunk.source_type, chunk.source_id::bigint AS source_id, similarity, chunk_id
     FROM near JOIN embedding_chunks AS chunk ON chunk.id = chunk_id
-    WHERE chunk.source_type = ANY (${sourceTypesParameter})
+    WHERE chunk.source_type = ANY ($4::text[])
     ORDER BY chunk.source_type, chunk.source_id, similarity DESC, chunk_id
   ), found AS MATERIALIZED (
     SELECT source_type, source_id, tier, rank, similarity,
