@@ -55,10 +55,10 @@ export async function openClone(options: CloneOptions): Promise<RepositoryClone>
     git.read([`--git-dir=${gitDir}`, ...args], { ...(await transferOptions()), ...more });
   // The objects of a local path are used in place; a remote's files, possibly many GB, are not fetched.
   const partial = from.isLocal ? ['--shared'] : ['--no-local', '--filter=blob:none'];
-  const clone = ['clone', '--quiet', '--mirror', '--template=', ...partial];
-  await git.read([...clone, '--', from.location, gitDir], await transferOptions());
   // Archives are already compressed.
-  await local(['config', 'core.compression', '0']);
+  const settings = ['--config', 'core.compression=0'];
+  const clone = ['clone', '--quiet', '--mirror', '--template=', ...settings, ...partial];
+  await git.read([...clone, '--', from.location, gitDir], await transferOptions());
   const branch = (await local(['symbolic-ref', '--quiet', 'HEAD'])).trim();
   let tip: string | null = null;
   const readTip = async () => {
