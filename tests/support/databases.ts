@@ -99,7 +99,7 @@ async function createDatabase({ migrated = true }: TestDatabaseOptions) {
   const serverUrl = inject('postgresUrl');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const template = migrated ? inject('migratedDatabase') : 'template0';
-  await runOnServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  await runOnServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
   return {
     url: databaseUrl(serverUrl, name),
     drop: () => runOnServer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
