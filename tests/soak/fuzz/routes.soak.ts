@@ -99,7 +99,7 @@ describe('generated requests', () => {
     // By chance, an operation may have had few valid requests. It gets more, along with those that create what it
     // needs, until one succeeds.
     for (const operation of seldomReached()) {
-      const kin = operations.filter(({ path }) => firstPart(path) === firstPart(operation.path));
+      const kin = operations.filter(({ path }) => resourceOf(path) === resourceOf(operation.path));
       const ofKin = fc.oneof(
         { weight: kin.length, arbitrary: requestsTo(operation, sources) },
         ...kin.map((it) => requestsTo(it, sources)),
@@ -143,7 +143,8 @@ const isSeldom = ({ name }: Operation) =>
 
 const seldomReached = () => operations.filter(isSeldom);
 
-const firstPart = (path: string) => path.split('/')[1];
+/** `/api/badges` of `/api/badges/{id}`, and `/users` of `/users/{name}/password`. */
+const resourceOf = (path: string) => /^(?:\/api)?\/[^/]+/.exec(path)?.[0];
 
 /** The next requests use the newest generation. */
 function noteGeneration({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
