@@ -11,10 +11,12 @@ const folder = useSharedFolder();
 
 beforeAll(async () => {
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'));
-  await writeFile(
-    join(folder, 'vitest.config.mjs'),
-    `export default { test: { globalSetup: '${join(project, 'tests/support/shared-postgres.ts')}' } };\n`,
-  );
+  const server = join(project, 'tests/support/postgres-server.ts');
+  const start = `import { startPostgres } from '${server}';
+    export default async () => (await startPostgres()).stop;\n`;
+  await writeFile(join(folder, 'start-postgres.ts'), start);
+  const config = `export default { test: { globalSetup: './start-postgres.ts' } };\n`;
+  await writeFile(join(folder, 'vitest.config.mjs'), config);
 });
 
 it('npm test ends with 1 when a test fails', async () => {
