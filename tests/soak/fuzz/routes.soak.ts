@@ -13,8 +13,8 @@ import { startFuzzWorld } from './world.ts';
 
 const REQUESTS = times(1_000, 1_000_000);
 /** How many more requests an operation gets at a time that none succeeded for, and how often. */
-const REQUESTS_A_ROUND = 200;
-const MAX_ROUNDS = 5;
+const REQUESTS_A_ROUND = 40;
+const MAX_ROUNDS = 25;
 /** Operations that cost a tenth of a second of both cores, or a megabyte of text, and are requested less often. */
 const expensive = new Set(['POST /auth/login', 'GET /docs', 'GET /openapi.json', 'GET /metrics']);
 
