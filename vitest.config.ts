@@ -27,8 +27,8 @@ const together = [
   'tools',
 ].map((folder) => `tests/${folder}/**/*.test.ts`);
 
-/** Enough for two cores, because tests often wait. A fourth makes all of them slower. */
-const maxWorkers = 3;
+/** Twice as many as the cores of a small machine, because tests often wait. */
+const maxWorkers = 4;
 
 const shared = {
   environment: 'node',

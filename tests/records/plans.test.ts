@@ -65,7 +65,7 @@ beforeAll(async () => {
     database.db,
     `INSERT INTO execution_logs (run_id, level, message, created_at)
      SELECT 1 + n / 100, (ARRAY['info', 'info', 'warn', 'ERROR'])[1 + n % 4], 'message ' || n,
-       date_trunc('hour', now()) - (200000 - n) * interval '30 seconds' FROM generate_series(0, 199999) AS n`,
+       date_trunc('hour', now()) - (100000 - n) * interval '30 seconds' FROM generate_series(0, 99999) AS n`,
   );
   await sql(
     database.db,

@@ -26,7 +26,7 @@ beforeAll(async () => {
     `INSERT INTO execution_logs (run_id, level, repository, created_at)
      SELECT 1 + n / 100, (ARRAY['info', 'info', 'warn', 'ERROR'])[1 + n % 4],
        CASE WHEN n % 10 > 0 THEN 'Owner/busy' WHEN n % 2000 = 0 THEN 'owner/rare' END,
-       date_trunc('hour', now()) - (200000 - n) * interval '30 seconds' FROM generate_series(0, 199999) AS n`,
+       date_trunc('hour', now()) - (100000 - n) * interval '30 seconds' FROM generate_series(0, 99999) AS n`,
     `INSERT INTO backup_fixes (title) SELECT n FROM generate_series(1, 5000) AS n`,
     `INSERT INTO backup_run_fixes SELECT 1 + n % 2000, n FROM generate_series(1, 5000) AS n`,
     `INSERT INTO backup_run_requests (status, target_repo)

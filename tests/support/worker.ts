@@ -53,12 +53,24 @@ export async function callWorker(call: WorkerCall) {
     keychain: createMemoryKeychain(),
     fetch,
     openDatabase: async () => {
-      const db = await openDatabase({ url: databaseUrl, fetch, log: silentLog, maxConnections: 2 });
+      const db = await shareDatabase(databaseUrl);
       if (isNew) await forgetVersions(db);
       return wrap(db);
     },
   });
   return { code, ...written };
+}
+
+const shared = new Map<string, Promise<Database>>();
+
+/** A handle that stays open for the other calls with this URL: a new connection plans every statement anew. */
+async function shareDatabase(url: string): Promise<Database> {
+  let opening = shared.get(url);
+  if (!opening) {
+    opening = openDatabase({ url, fetch, log: silentLog, maxConnections: 2 });
+    shared.set(url, opening);
+  }
+  return { ...(await opening), close: async () => undefined };
 }
 
 /** A new archive folder is another installation, whose worker would miss the archives of the test before. */

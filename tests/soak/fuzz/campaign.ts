@@ -56,6 +56,9 @@ const MAX_WORK_MS = 2_000;
 /** Maximum duration of an answer that is requested alone, even on a busy machine. */
 const MAX_WAIT_MS = 10_000;
 const UNAVAILABLE = 503;
+/** How many more requests an operation gets at a time that none succeeded for, and how often. */
+const REQUESTS_A_ROUND = 40;
+const MAX_ROUNDS = 25;
 
 /**
  * Sends generated requests until there are enough, and measures what the server holds. Throws at the first wrong answer,
@@ -88,11 +91,21 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
   return { ...tally, seconds, heap: [start, middle, end], held };
 }
 
-/** Sends generated requests until there are enough, and counts only the statuses. Throws like `runCampaign`. */
-export async function countStatuses(campaign: Campaign): Promise<Tally['statuses']> {
-  const tally = emptyTally();
-  await sendGenerated(campaign, tally, campaign);
-  return tally.statuses;
+/**
+ * By chance, an operation may have had few valid requests. Sends more until one succeeds, and adds their statuses to the
+ * tally. Throws like `runCampaign`.
+ */
+export async function tryUntilSuccess(
+  campaign: Omit<Campaign, 'requests'>,
+  tally: Tally,
+  operation: string,
+): Promise<void> {
+  for (let round = 1; round <= MAX_ROUNDS && successesOf(tally, operation) === 0; round++) {
+    const extra = emptyTally();
+    const size = { requests: REQUESTS_A_ROUND, seed: campaign.seed + round };
+    await sendGenerated({ ...campaign, ...size }, extra, size);
+    tally.statuses.set(operation, extra.statuses.get(operation) ?? new Map());
+  }
 }
 
 const emptyTally = (): Unended => ({

@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seed, times } from '../size.ts';
 import { createAnswerCheck } from './answers.ts';
-import { countStatuses, describeTally, runCampaign, successesOf, type Tally } from './campaign.ts';
+import {
+  describeTally,
+  runCampaign,
+  successesOf,
+  type Tally,
+  tryUntilSuccess,
+} from './campaign.ts';
 import { makeCredentials, tokenOfAda } from './credentials.ts';
 import { type HeldOpen, holdConfirmation, holdSession } from './held-open.ts';
 import { known, knownBody, knownHeaders, type Placed, place } from './known.ts';
@@ -12,9 +18,6 @@ import { createFuzzClient, type FuzzAnswer, type FuzzClient } from './send.ts';
 import { startFuzzWorld } from './world.ts';
 
 const REQUESTS = times(1_000, 1_000_000);
-/** How many more requests an operation gets at a time that none succeeded for, and how often. */
-const REQUESTS_A_ROUND = 40;
-const MAX_ROUNDS = 25;
 /** Operations that cost a tenth of a second of both cores, or a megabyte of text, and are requested less often. */
 const expensive = new Set(['POST /auth/login', 'GET /docs', 'GET /openapi.json', 'GET /metrics']);
 
@@ -96,23 +99,14 @@ describe('generated requests', () => {
       forget: world.forget,
     };
     tally = await runCampaign({ ...campaign, arbitrary, requests: REQUESTS });
-    // By chance, an operation may have had few valid requests. It gets more, along with those that create what it
-    // needs, until one succeeds.
+    // Along with those that create what it needs.
     for (const operation of seldomReached()) {
       const kin = operations.filter(({ path }) => resourceOf(path) === resourceOf(operation.path));
       const ofKin = fc.oneof(
         { weight: kin.length, arbitrary: requestsTo(operation, sources) },
         ...kin.map((it) => requestsTo(it, sources)),
       );
-      for (let round = 1; round <= MAX_ROUNDS && isSeldom(operation); round++) {
-        const statuses = await countStatuses({
-          ...campaign,
-          arbitrary: ofKin,
-          seed: seed + round,
-          requests: REQUESTS_A_ROUND,
-        });
-        tally.statuses.set(operation.name, statuses.get(operation.name) ?? new Map());
-      }
+      await tryUntilSuccess({ ...campaign, arbitrary: ofKin }, tally, operation.name);
     }
     process.stdout.write(`${describeTally(tally)}\n`);
     expect(tally.requests).toBeGreaterThanOrEqual(REQUESTS);

@@ -5,6 +5,7 @@ import { startGateway } from '../../support/gateway.ts';
 import { startMailService } from '../../support/mail.ts';
 import { createMcpWorld } from '../../support/mcp-world.ts';
 import { ADA, observatoryEnvironment } from '../../support/observatory-client.ts';
+import { isLong } from '../size.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { CRON_SECRET } from './credentials.ts';
 
@@ -151,7 +152,7 @@ async function empty(url: string): Promise<void> {
     `UPDATE incidents SET resolved_at = NULL, acknowledged_at = NULL, acknowledged_by = NULL
      WHERE id <= ${INCIDENTS / 2}`,
   );
-  await client.query('VACUUM (FULL, ANALYZE)');
+  if (isLong) await client.query('VACUUM (FULL, ANALYZE)');
   await client.end();
 }
 
