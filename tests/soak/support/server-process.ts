@@ -7,6 +7,9 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { embeddedUrl } from '../../../lib/database/embedded/address.ts';
 import type { LogRecord } from '../../support/deps.ts';
+import { nodeFlags } from '../../support/node-flags.ts';
+import { scriptEnvironment } from '../../support/script.ts';
+import { isLong } from '../size.ts';
 
 /** What a process still holds after a garbage collection. */
 export interface HeldMemory {
@@ -47,6 +50,8 @@ export async function startServerProcess(
   const cwd = await mkdtemp(join(tmpdir(), 'soak-server-'));
   const options = [
     ...startOptions,
+    // A long run measures what people run.
+    ...(isLong ? [] : nodeFlags),
     '--expose-gc',
     '--disable-warning=ExperimentalWarning',
     '--import',
@@ -55,8 +60,7 @@ export async function startServerProcess(
   const child = spawn(process.execPath, [...options, join(project, 'scripts/start.ts')], {
     cwd,
     env: {
-      PATH: process.env.PATH,
-      HOME: cwd,
+      ...scriptEnvironment(cwd),
       PORT: '0',
       EMBEDDED_DB_PORT: '0',
       LOG_LEVEL: 'warn',
