@@ -4,6 +4,7 @@ import { connect } from '../../support/connection.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { startMailService } from '../../support/mail.ts';
 import { createMcpWorld } from '../../support/mcp-world.ts';
+import { nodeFlags } from '../../support/node-flags.ts';
 import { ADA, observatoryEnvironment } from '../../support/observatory-client.ts';
 import { isLong } from '../size.ts';
 import { startServerProcess } from '../support/server-process.ts';
@@ -40,7 +41,7 @@ export async function startFuzzWorld(database: FuzzDatabase) {
       response,
     );
   });
-  const server = await startServerProcess({
+  const variables = {
     ...observatoryEnvironment,
     ...environment,
     ...(database === 'postgres' ? { DATABASE_URL } : {}),
@@ -54,7 +55,9 @@ export async function startFuzzWorld(database: FuzzDatabase) {
     USER_MAX_REQUESTS_PER_MINUTE: '1000000',
     LOGIN_MAX_FAILURES: '1000',
     EMBEDDING_BATCH_TIME_BUDGET_SECONDS: '0.1',
-  } as Record<string, string>);
+  } as Record<string, string>;
+  // A long run tries what people run.
+  const server = await startServerProcess(variables, isLong ? [] : nodeFlags);
   const url = database === 'postgres' ? DATABASE_URL : server.databaseUrl;
   await fill(url);
   return {

@@ -7,9 +7,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { embeddedUrl } from '../../../lib/database/embedded/address.ts';
 import type { LogRecord } from '../../support/deps.ts';
-import { nodeFlags } from '../../support/node-flags.ts';
 import { scriptEnvironment } from '../../support/script.ts';
-import { isLong } from '../size.ts';
 
 /** What a process still holds after a garbage collection. */
 export interface HeldMemory {
@@ -43,15 +41,15 @@ const startOptions: string[] = scripts.start
   .split(' ')
   .filter((word: string) => word.startsWith('--'));
 
-/** Starts it in an empty folder with only these variables, on ports that the system chooses. */
+/** Starts it in an empty folder with only these variables, on ports that the system chooses, with more flags of Node. */
 export async function startServerProcess(
   environment: Record<string, string>,
+  flags: readonly string[] = [],
 ): Promise<ServerProcess> {
   const cwd = await mkdtemp(join(tmpdir(), 'soak-server-'));
   const options = [
     ...startOptions,
-    // A long run measures what people run.
-    ...(isLong ? [] : nodeFlags),
+    ...flags,
     '--expose-gc',
     '--disable-warning=ExperimentalWarning',
     '--import',
