@@ -35,6 +35,8 @@ export interface GitOptions {
   credential?: GitCredential | null;
   /** Receives git's progress as it is written. */
   onProgress?(text: string): void;
+  /** Receives what else git wrote to its error output, if `read` succeeds. */
+  onRemarks?(text: string): void;
 }
 
 /** git as a child process. Every call rejects with the signal's reason when that aborts. */
@@ -159,6 +161,7 @@ export function createGit(
     const { group, ended } = await start(args, options, 'buffered');
     const result = await ended;
     check(result, group.timedOut(), args);
+    options.onRemarks?.(cleanText(Buffer.from(result.stderr ?? []).toString()));
     return result.stdout ?? new Uint8Array();
   };
 

@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { createPostgres } from '../support/databases.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { createRepository, git, type TestRepository } from '../support/git.ts';
@@ -59,6 +63,64 @@ it('a shallow repository, whose history is incomplete, is rejected', async () =>
   const [result] = await lastResults();
   expect(result?.error_message).toMatch(/is shallow.*`git fetch --unshallow`/);
   expect(await readdir(archives)).toEqual([]);
+});
+
+it('a source that is replaced by a shallow clone fails in every run, until it is whole again', async () => {
+  expect((await backUp(app.path)).code).toBe(0);
+  const whole = join(folder, 'whole');
+  await git(folder, 'clone', '--quiet', '--mirror', app.path, whole);
+  await app.commit({ 'a.txt': 'b' });
+  await app.commit({ 'a.txt': 'c' });
+  await app.git('push', '--quiet', whole, 'main');
+  await rm(app.path, { recursive: true });
+  await git(folder, 'clone', '--quiet', '--depth=1', `file://${whole}`, app.path);
+  for (const _ of [1, 2]) {
+    expect((await backUp(app.path)).code).toBe(1);
+    expect((await lastResults())[0]).toMatchObject({
+      status: 'failed',
+      error_message: expect.stringMatching(/is shallow.*`git fetch --unshallow`/),
+    });
+  }
+  await git(app.path, 'fetch', '--quiet', '--unshallow');
+  expect((await backUp(app.path)).code).toBe(0);
+  const newest = await git(folder, 'ls-remote', whole, 'refs/heads/main');
+  const listed = await git(archives, 'bundle', 'list-heads', 'local__app.bundle');
+  expect(listed).toContain(newest.slice(0, 40));
+});
+
+it('a branch of a shallow clone fails although the other branches are whole', async () => {
+  await app.git('branch', 'old');
+  expect((await backUp(app.path)).code).toBe(0);
+  await app.commit({ 'a.txt': 'b' });
+  await app.commit({ 'a.txt': 'c' });
+  const cut = await app.git('rev-parse', 'HEAD');
+  await app.git('branch', 'new', 'old');
+  await writeFile(join(app.path, '.git/shallow'), `${cut}\n`);
+  expect((await backUp(app.path)).code).toBe(1);
+  expect((await lastResults())[0]?.error_message).toMatch(/is shallow/);
+});
+
+it('a ref that git leaves out without an error is a failure, at first and later', async () => {
+  const hosted = join(folder, 'hosted/team/app.git');
+  await git(folder, 'clone', '--quiet', '--mirror', app.path, hosted);
+  await git(hosted, 'update-server-info');
+  const id = await app.git('rev-parse', 'HEAD');
+  const refs = join(hosted, 'info/refs');
+  await writeFile(refs, `${await readFile(refs, 'utf8')}${id}\trefs/heads/.odd\n`);
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1');
+    const file = createReadStream(join(folder, 'hosted', pathname));
+    file.once('error', () => response.writeHead(404).end()).once('open', () => file.pipe(response));
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  for (const _ of [1, 2]) {
+    expect((await backUp(`http://127.0.0.1:${port}/team/app.git`)).code).toBe(1);
+    expect((await lastResults())[0]?.error_message).toMatch(
+      /did not fetch 1 ref .*refs\/heads\/\.odd/,
+    );
+  }
 });
 
 it('a repository with a missing object is rejected, and its previous archive is kept', async () => {

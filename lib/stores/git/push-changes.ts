@@ -44,8 +44,7 @@ export async function pushChanges(
     await beforePush();
     try {
       await clone.push(commit);
-      if (await isThere(clone, commit)) return;
-      throw new GitError('the push was accepted, but the commit is not on the branch');
+      return await requirePushed(clone, commit);
     } catch (error) {
       if (!(error instanceof GitError)) throw error;
       const isOvertaken = overtaken.test(error.message);
@@ -60,6 +59,12 @@ export async function pushChanges(
       ({ changes, message } = await rebase());
     }
   }
+}
+
+/** Throws GitError unless a commit that was pushed is on the default branch: a server may accept it and drop it. */
+export async function requirePushed(clone: RepositoryClone, commit: string): Promise<void> {
+  if (await isThere(clone, commit)) return;
+  throw new GitError('the push was accepted, but the commit is not on the branch');
 }
 
 /** Whether the default branch has a commit; reads its current state. */

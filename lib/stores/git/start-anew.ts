@@ -5,6 +5,7 @@ import { createGit, type Git } from '../../git/git.ts';
 import type { GitStore } from './git-store.ts';
 import type { GitStoreAccess } from './git-store-options.ts';
 import { indexObjects, isRootArchive, parsePart } from './parts.ts';
+import { requirePushed } from './push-changes.ts';
 import { committer, type RepositoryClone } from './repository-clone.ts';
 import { writeTree } from './tree.ts';
 
@@ -102,7 +103,7 @@ export async function startAnew(options: StartAnewOptions): Promise<string | nul
     const tree = await writeTree(clone, tip, changes);
     const root = (await clone.local(['commit-tree', tree, '-m', 'Start anew'])).trim();
     await pushRoot(options, git, clone, { tip, root });
-    await clone.fetchTip();
+    await requirePushed(clone, root);
   });
   if (address.isLocal) {
     const expire = ['gc.reflogExpire=now', 'gc.reflogExpireUnreachable=now'];

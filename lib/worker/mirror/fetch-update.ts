@@ -1,11 +1,12 @@
 import { GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
+import { counted, firstOf } from '../../text/units.ts';
 import type { ArchiveState } from '../archive/archive.ts';
 import type { Place } from '../archive/publish.ts';
 import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import { readRecordedVersions } from '../versions/manifests.ts';
 import { cloneSource } from './clone.ts';
-import { transferChecked } from './fetch.ts';
+import { explainTransfer, transferChecked } from './fetch.ts';
 import { type Mirror, mirrorPath } from './mirror.ts';
 import {
   dropManySourceRefs,
@@ -23,7 +24,10 @@ import {
   prepareMirror,
   rebuildMirror,
 } from './prepare-mirror.ts';
-import type { Refs, RemoteRefs } from './refs.ts';
+import { findMissed, type Refs, type RemoteRefs, readRemoteRefs, sameRefs } from './refs.ts';
+
+/** How often a source whose refs keep moving is fetched. */
+const MAX_ROUNDS = 3;
 
 /** A backup, and how git gets credentials for its source. */
 export type UpdateOptions = RepositoryBackup & { credential(): Promise<GitCredential | null> };
@@ -53,12 +57,73 @@ export async function cloneFirst(
   const { result, defect } = await transferChecked(options, (from, transfer) =>
     cloneSource(git, { gitDir, folder }, from, transfer),
   );
-  if (result === null) return null;
+  const advertised = await readAdvertised(options);
+  if (result === null) {
+    if (advertised.refs.size === 0) return null;
+    throw new GitError('the repository was empty while it was being cloned, and no longer is');
+  }
   if (defect !== null) await onRemark('warn', describeDefect(defect));
+  const cloned = sameRefs(result.refs, advertised.refs)
+    ? result
+    : { ...result, ...(await fetchAdvertised(options, result.mirror, advertised)) };
   const { versions } = await readRecordedVersions(archiveFolder, key, before);
   const lost = versions.length === 0 ? null : describeLost(versions.length);
   const none = { ...before, record: null };
-  return { ...result, before: none, archived: noRefs, isUsable: true, lost };
+  return { ...cloned, before: none, archived: noRefs, isUsable: true, lost };
+}
+
+const readAdvertised = async ({ git, source, credential }: UpdateOptions) =>
+  readRemoteRefs(git, source, await credential());
+
+/**
+ * Fetches what a source advertises, and returns the refs of the mirror. Throws GitError unless each of them is as the
+ * source advertises it: git refuses to update some refs, such as those of a shallow source, and still succeeds.
+ */
+async function fetchAdvertised(
+  options: UpdateOptions,
+  mirror: Mirror,
+  advertised: RemoteRefs,
+): Promise<RemoteRefs> {
+  const { git, source, onRemark } = options;
+  let before = advertised;
+  for (let round = 1; ; round++) {
+    const withHead = before.refs.has('HEAD');
+    let remarks = '';
+    const { defect } = await transferChecked(options, (from, transfer) =>
+      fetchSource(
+        git,
+        mirror,
+        { ...from, withHead },
+        {
+          ...transfer,
+          onRemarks(text) {
+            remarks = text;
+          },
+        },
+      ),
+    );
+    if (defect !== null) await onRemark('warn', describeDefect(defect));
+    if (before.refs.size > MANY_REFS) await packRefs(git, mirror);
+    if (!withHead) await dropSourceHead(git, mirror);
+    const refs = await readSourceRefs(git, mirror);
+    if (sameRefs(refs, before.refs)) return { refs, headBranch: before.headBranch };
+    const after = await readAdvertised(options);
+    const missed = findMissed(refs, before.refs, after.refs);
+    if (missed.length === 0) return { refs, headBranch: after.headBranch };
+    // Refs that have moved twice during the fetch are fetched again.
+    if (round === MAX_ROUNDS || sameRefs(before.refs, after.refs)) {
+      throw explainTransfer(describeMissed(missed, remarks), source);
+    }
+    before = after;
+  }
+}
+
+function describeMissed(missed: readonly string[], remarks: string): GitError {
+  const said = remarks === '' ? '' : `; git said: ${remarks}`;
+  const what = counted(missed.length, 'ref');
+  return new GitError(
+    `git ended without an error, but did not fetch ${what} as the source has them: ${firstOf(missed)}${said}`,
+  );
 }
 
 const describeDefect = (defect: string) => `archived despite a defect in the source: ${defect}`;
@@ -73,15 +138,11 @@ export async function fetchUpdate(
   const { git, mirrorFolder, onStep, onRemark } = options;
   const [anyId = ''] = remote.refs.values();
   const gitDir = mirrorPath(mirrorFolder, place.key);
-  const withHead = remote.refs.has('HEAD');
   const fetch = async (mirror: Mirror) => {
     stage.isLocal = false;
-    const { defect } = await transferChecked(options, (from, transfer) =>
-      fetchSource(git, mirror, { ...from, withHead }, transfer),
-    );
+    const fetched = await fetchAdvertised(options, mirror, remote);
     stage.isLocal = true;
-    if (remote.refs.size > MANY_REFS) await packRefs(git, mirror);
-    return defect;
+    return fetched;
   };
 
   let prepared = await prepareMirror(options, place, before, { gitDir, anyId });
@@ -90,23 +151,19 @@ export async function fetchUpdate(
     (name) => name !== 'HEAD' && !remote.refs.has(name),
   );
   await dropManySourceRefs(git, prepared.mirror, deleted);
-  let defect: string | null;
+  let fetched: RemoteRefs;
   try {
-    defect = await fetch(prepared.mirror);
+    fetched = await fetch(prepared.mirror);
   } catch (error) {
     if (!(error instanceof GitError && isMirrorDamage(error.message))) throw error;
     await onRemark('warn', `the mirror was damaged and is being rebuilt: ${error.message}`);
     const mirror = await rebuildMirror(options, gitDir, anyId, prepared.before);
     if (mirror === null) throw error;
     prepared = { ...prepared, mirror };
-    defect = await fetch(mirror);
+    fetched = await fetch(mirror);
   }
-  if (defect !== null) await onRemark('warn', describeDefect(defect));
-  const { mirror } = prepared;
-  if (!withHead) await dropSourceHead(git, mirror);
-  const refs = await readSourceRefs(git, mirror);
+  const { refs, headBranch } = fetched;
   if (refs.size === 0) throw new GitError('the repository was emptied while it was being read');
-  const { headBranch } = remote;
   return {
     ...prepared,
     isUsable: prepared.isUsable && !options.isDamaged,

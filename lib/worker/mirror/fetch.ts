@@ -6,6 +6,8 @@ import type { Source } from '../source.ts';
 
 const FETCH_TIMEOUT_MS = 12 * 60 * 60_000;
 const MAX_DEFECT_LENGTH = 200;
+const shallowSource =
+  /shallow update not allowed|source repository is shallow|shallow roots are not allowed/;
 
 interface FetchOptions {
   source: Source;
@@ -34,7 +36,7 @@ export async function transferChecked<Result>(
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     const defect = findDefect(error.message);
-    if (defect === null) throw explain(error, options.source);
+    if (defect === null) throw explainTransfer(error, options.source);
     return { result: await transferOnce(options, transfer, false), defect };
   }
 }
@@ -63,12 +65,13 @@ function findDefect(message: string): string | null {
   return /fsck error in (?:packed|pack) objects?/.test(message) ? 'an object has a defect' : null;
 }
 
-function explain(error: GitError, { isLocal, location }: Source): GitError {
+/** Replaces git's messages about a source that need advice. */
+export function explainTransfer(error: GitError, { isLocal, location }: Source): GitError {
   // `git clone` says this of a folder that exists but is not a repository.
   if (isLocal && error.message === `fatal: repository '${location}' does not exist`) {
     return new GitError(`${location} does not appear to be a git repository`);
   }
-  if (!/shallow update not allowed|source repository is shallow/.test(error.message)) return error;
+  if (!shallowSource.test(error.message)) return error;
   return new GitError(
     'the repository is shallow, so its history is incomplete; run `git fetch --unshallow` in it',
   );

@@ -62,6 +62,18 @@ export function sameRefs(some: Refs, others: Refs): boolean {
   return some.size === others.size && [...some].every(([name, id]) => others.get(name) === id);
 }
 
+/**
+ * The names of refs in a mirror that are neither as the source advertised them before the fetch nor as it did
+ * afterwards. A ref that moves meanwhile is one of both.
+ */
+export function findMissed(mirrored: Refs, before: Refs, after: Refs): string[] {
+  const names = new Set([...mirrored.keys(), ...before.keys(), ...after.keys()]);
+  return [...names].filter((name) => {
+    const id = mirrored.get(name);
+    return id !== before.get(name) && id !== after.get(name);
+  });
+}
+
 function parseRefs(text: string): Refs {
   const lines = text.split('\n').filter((line) => line !== '');
   for (const line of lines) checkName(line);
