@@ -71,6 +71,16 @@ describe.each(tools.map((tool) => [tool.name, tool] as const))('%s', (_name, too
   });
 });
 
+it.each(tools.map((tool) => [tool.name, tool] as const))(
+  '%s accepts an unknown argument only if it has no parameters',
+  (_name, { input }) => {
+    const hasParameters = Object.keys(input.shape).length > 0;
+    const { error } = input.safeParse({ random_string: 'x' });
+    const isRefused = error?.issues.some(({ code }) => code === 'unrecognized_keys') ?? false;
+    expect(isRefused).toBe(hasParameters);
+  },
+);
+
 it('three tools of the catalogue change something', () => {
   expect(tools.filter((tool) => tool.needsConfirmation).map(({ name }) => name)).toEqual([
     'trigger_backup_run',
