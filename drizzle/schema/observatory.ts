@@ -37,6 +37,10 @@ export const chatMessages = pgTable(
     toolCalls: jsonb('tool_calls').notNull().default([]),
     /** What the search found for the question of an answer, as it was streamed. */
     sources: jsonb('sources').notNull().default([]),
+    /** What the model said before its answer. */
+    reasoning: text('reasoning').notNull().default(''),
+    /** stop, length or content_filter for an answer that did not fail. */
+    finishReason: text('finish_reason'),
     createdAt: time('created_at').notNull().defaultNow(),
   },
   (table) => [

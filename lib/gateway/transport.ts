@@ -25,6 +25,12 @@ export interface GatewayRequest {
   maxBytes?: number;
 }
 
+/** A response that is read while it arrives. */
+export interface GatewayStream {
+  headers: Headers;
+  chunks: AsyncIterable<Uint8Array>;
+}
+
 /** Sends requests to the gateway, without retries. Throws GatewayFailure, or the signal's reason. */
 export interface GatewayTransport {
   /** GATEWAY_BASE_URL. */
@@ -32,11 +38,11 @@ export interface GatewayTransport {
   /** Sends a request and returns the parsed JSON of a 2xx answer. */
   requestJson(request: GatewayRequest): Promise<unknown>;
   /**
-   * Returns a 2xx response as soon as its headers have arrived. Its body fails with a GatewayFailure when the
-   * gateway is silent for GATEWAY_REQUEST_TIMEOUT_SECONDS, disconnects or sends more than 64 MiB. Failures
-   * after `isWhole` returns true just end the body.
+   * Returns a 2xx response as soon as its headers have arrived. Its chunks fail with a GatewayFailure when the
+   * gateway is silent for GATEWAY_REQUEST_TIMEOUT_SECONDS, disconnects or sends more than 64 MiB. Who stops
+   * reading them disconnects.
    */
-  openStream(request: GatewayRequest, isWhole: () => boolean): Promise<Response>;
+  openStream(request: GatewayRequest): Promise<GatewayStream>;
 }
 
 const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
@@ -91,15 +97,14 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayDeps): G
         if (failure) throw failure;
         return value;
       }),
-    async openStream(request, isWhole) {
+    async openStream(request) {
       const response = await inTime(request, (signal) => send(request, signal));
       if (response.headers.get('content-type')?.startsWith('application/json')) {
         const refusal = await inTime(request, () => readJson(response, MAX_REFUSAL_BYTES));
         throw embeddedFailure(refusal, request.key) ?? malformed('the answer is not a stream');
       }
       const read = <Value>(reading: Promise<Value>) => within(defaultTimeoutMs, reading, clock);
-      const body = ReadableStream.from(readChunks(response, read, isWhole));
-      return new Response(body, { headers: response.headers });
+      return { headers: response.headers, chunks: readChunks(response, read) };
     },
   };
 }
@@ -107,7 +112,6 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayDeps): G
 async function* readChunks(
   response: Response,
   read: <Value>(reading: Promise<Value>) => Promise<Value>,
-  isWhole: () => boolean,
 ): AsyncGenerator<Uint8Array> {
   const reader = response.body?.getReader();
   let bytes = 0;
@@ -120,9 +124,8 @@ async function* readChunks(
       yield value;
     }
   } catch (cause) {
-    // Process chunks that have already arrived first: they may complete the stream.
+    // A stream that fails drops what it holds: let the chunks that have already arrived be read first.
     await yieldToEventLoop();
-    if (isWhole()) return;
     if (cause instanceof GatewayFailure) throw cause;
     throw new GatewayFailure('unreachable', 'the stream broke off', { cause });
   } finally {

@@ -9,8 +9,9 @@ import {
   readSession,
   renameSession,
 } from '../records/sessions.ts';
+import { splitReasoning } from '../text/reasoning.ts';
 import { observatoryRoute, refused, sendData, sendJsonData, wrapped } from './answers.ts';
-import { type ChatSource, chatSource } from './chat/events.ts';
+import { answerEnd, type ChatSource, chatSource, finishReason } from './chat/events.ts';
 import { integerQuery, uuid } from './input.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 
@@ -47,6 +48,8 @@ const message = z
     sources: z.array(chatSource).meta({
       description: 'What the search found for the question, as sent in the `info` event.',
     }),
+    reasoning: z.string().meta({ description: 'What the model said before its answer.' }),
+    finish_reason: answerEnd,
   })
   .meta({ id: 'ChatMessage' });
 
@@ -187,10 +190,11 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         beforeId: query.before_id ?? null,
         limit: query.limit ?? PAGE_SIZE,
       });
-      const messages: { tool_calls: unknown; sources: unknown }[] = JSON.parse(orNotFound(found));
+      const messages: StoredMessage[] = JSON.parse(orNotFound(found));
       // Tool results and sources contain logs and archives, so they are redacted whenever they are sent.
       const shown = messages.map((it) => ({
         ...it,
+        ...readAnswer(it),
         tool_calls: redactor.value(it.tool_calls),
         sources: readSources(redactor.value(it.sources)),
       }));
@@ -198,6 +202,25 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     },
   ),
 ];
+
+interface StoredMessage {
+  role: string;
+  content: string;
+  reasoning: string;
+  finish_reason: string | null;
+  tool_calls: unknown;
+  sources: unknown;
+}
+
+/** Older versions stored an answer with its reasoning, and other programs may store any reason. */
+function readAnswer({ role, content, reasoning, finish_reason }: StoredMessage) {
+  const stored = role === 'user' ? { text: content, reasoning: '' } : splitReasoning(content);
+  return {
+    content: stored.text,
+    reasoning: reasoning || stored.reasoning,
+    finish_reason: finishReason.safeParse(finish_reason).data ?? null,
+  };
+}
 
 /** Reads stored sources. Other programs write that table, too, so anything else in it is left out. */
 function readSources(stored: unknown): ChatSource[] {

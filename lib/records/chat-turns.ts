@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import { splitReasoning } from '../text/reasoning.ts';
 import { jsonArray } from './page.ts';
 
 /** An earlier message of a session, as sent to the model. */
@@ -26,8 +27,11 @@ export interface EndedTurn {
   sessionId: string | null;
   requestId: string;
   status: 'completed' | 'failed';
-  /** The streamed text. */
+  /** The streamed text, without the reasoning. */
   answer: string;
+  reasoning: string;
+  /** Why the model stopped; null if the turn failed. */
+  finishReason: string | null;
   toolCalls: readonly unknown[];
   /** What the search found for the question. */
   sources: readonly unknown[];
@@ -62,8 +66,9 @@ const endStatement = {
   text: `WITH touched AS (
       UPDATE chat_sessions SET updated_at = now() WHERE id = $2::uuid AND username = $1 RETURNING id
     )
-    INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls, sources)
-    SELECT $2::uuid, $1, 'assistant', $3, $4, $5, $6::jsonb, $7::jsonb
+    INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls, sources,
+      reasoning, finish_reason)
+    SELECT $2::uuid, $1, 'assistant', $3, $4, $5, $6::jsonb, $7::jsonb, $8, $9
     WHERE $2::uuid IS NULL OR EXISTS (SELECT FROM touched)`,
 };
 
@@ -84,12 +89,18 @@ export async function beginTurn(
     requestId,
     historyLimit,
   ]);
-  return row ? JSON.parse(row.history) : null;
+  if (!row) return null;
+  const history: HistoryMessage[] = JSON.parse(row.history);
+  // Older answers were stored with their reasoning.
+  return history
+    .map((it) => (it.role === 'user' ? it : { ...it, content: splitReasoning(it.content).text }))
+    .filter(({ content }) => content !== '');
 }
 
 /** Stores the outcome of a turn and marks its session as updated. */
 export async function endTurn(db: Database, turn: EndedTurn): Promise<void> {
   const { username, sessionId, requestId, status, answer, toolCalls, sources } = turn;
+  const { reasoning, finishReason } = turn;
   await db.query(endStatement, [
     username,
     sessionId,
@@ -98,6 +109,8 @@ export async function endTurn(db: Database, turn: EndedTurn): Promise<void> {
     status,
     stringify(toolCalls),
     stringify(sources),
+    withoutNul(reasoning),
+    finishReason,
   ]);
 }
 

@@ -43,7 +43,8 @@ const messagesStatement = {
   name: 'list_session_messages',
   text: `SELECT ${jsonArray(
     `SELECT * FROM (
-       SELECT id, role, content, ${iso('created_at')} AS created_at, request_id, status, tool_calls, sources
+       SELECT id, role, content, ${iso('created_at')} AS created_at, request_id, status, tool_calls, sources,
+         reasoning, finish_reason
        FROM chat_messages WHERE session_id = owned.id AND id < coalesce($3::bigint, 9223372036854775807)
        ORDER BY id DESC LIMIT $4
      ) AS newest ORDER BY id`,

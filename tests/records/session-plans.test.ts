@@ -67,7 +67,15 @@ describe.each([
     [
       'the end of a turn',
       (db) =>
-        endTurn(db, { ...turn, status: 'completed', answer: 'text', toolCalls: [], sources: [] }),
+        endTurn(db, {
+          ...turn,
+          status: 'completed',
+          answer: 'text',
+          reasoning: '',
+          finishReason: 'stop',
+          toolCalls: [],
+          sources: [],
+        }),
       { chat_sessions: 3, chat_messages: 1 },
     ],
   ];

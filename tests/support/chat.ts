@@ -27,6 +27,10 @@ export interface ScriptedStep {
   instead?: 'close' | 'reset' | 'hang';
   /** Sends an event with an error before the end. */
   error?: { code?: number; message: string };
+  /** The finish reason of an orderly end. Default: tool_calls with calls, otherwise stop. */
+  finish?: string;
+  /** Sends these events after the finish reason. */
+  after?: unknown[];
 }
 
 /** Makes the gateway's chat models respond with these steps, one per request. */
@@ -58,7 +62,8 @@ export async function say(step: ScriptedStep, response: ServerResponse): Promise
   if (step.instead === 'reset') return void response.destroy();
   if (step.instead === 'hang') return;
   if (step.instead === 'close') return void response.end();
-  delta({}, step.calls ? 'tool_calls' : 'stop');
+  delta({}, step.finish ?? (step.calls ? 'tool_calls' : 'stop'));
+  for (const event of step.after ?? []) write(event);
   response.end('data: [DONE]\n\n');
 }
 
@@ -150,6 +155,8 @@ export interface EventReader {
   response: Response;
   /** The events so far. */
   events: ChatEvent[];
+  /** The comments so far. */
+  comments: string[];
   /** Resolves with the first event of a type. */
   until<Type extends ChatEvent['type']>(type: Type): Promise<Extract<ChatEvent, { type: Type }>>;
   /** Resolves with all events when the answer has ended. */
@@ -158,7 +165,7 @@ export interface EventReader {
   leave(): Promise<void>;
 }
 
-/** Asks with POST /chat/stream. Throws for a frame that is not `data: <json>` and a blank line. */
+/** Asks with POST /chat/stream. Throws for a frame that is neither `data: <json>` nor a comment, and a blank line. */
 export async function askStream(
   server: Pick<ChatServer, 'post'>,
   question: object,
@@ -167,6 +174,7 @@ export async function askStream(
   const response = await server.post('/chat/stream', question, username);
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
   const events: ChatEvent[] = [];
+  const comments: string[] = [];
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (!reader) throw new Error('the answer has no body');
   let isGone = false;
@@ -178,6 +186,10 @@ export async function askStream(
       const frames = (rest + value).split('\n\n');
       rest = frames.pop() ?? '';
       for (const frame of frames) {
+        if (/^: .*$/.test(frame)) {
+          comments.push(frame);
+          continue;
+        }
         if (!/^data: .*$/.test(frame)) throw new Error(`not a frame: ${frame}`);
         events.push(JSON.parse(frame.slice('data: '.length)));
       }
@@ -191,6 +203,7 @@ export async function askStream(
   return {
     response,
     events,
+    comments,
     ended,
     async until(type) {
       const found = await waitFor(() => find(type) ?? null, `the event ${type}`);

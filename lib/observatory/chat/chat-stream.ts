@@ -4,14 +4,18 @@ import type { ChatEvent } from './events.ts';
 
 /** How much is buffered for a slow client before the turn waits. */
 const MAX_BUFFERED_BYTES = 64 * 1024;
+/** Proxies cut a connection on which nothing is sent for a minute, or even less. */
+const PING_MS = 15_000;
+const PING = ': ping\n\n';
 /** How long a client may take to read the end of its answer. */
 const READ_WITHIN_MS = 60_000;
 
-/** The body of POST /chat/stream: `data: <json>` and a blank line for each event. */
+/** The body of POST /chat/stream: `data: <json>` and a blank line for each event, and comments meanwhile. */
 export class ChatStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #encoder = new TextEncoder();
   readonly #gone = new AbortController();
+  readonly #ended = new AbortController();
   readonly #client: AbortSignal;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   #makeRoom: () => void = () => undefined;
@@ -57,10 +61,26 @@ export class ChatStream {
     this.#client.removeEventListener('abort', this.#leave);
     this.#controller?.close();
     this.#controller = null;
+    this.#ended.abort();
+  }
+
+  /** Sends a comment every 15 seconds until the answer ends, unless the client has enough to read. */
+  async keepAlive(clock: Clock): Promise<void> {
+    const rest = () =>
+      clock.sleep(PING_MS, this.#ended.signal).then(
+        () => true,
+        () => false, // ended
+      );
+    while (await rest()) {
+      if (this.#controller?.desiredSize === MAX_BUFFERED_BYTES) {
+        this.#controller.enqueue(this.#encoder.encode(PING));
+      }
+    }
   }
 
   readonly #leave = (): void => {
     this.#controller = null;
+    this.#ended.abort();
     this.#makeRoom();
     this.#gone.abort();
   };

@@ -8,7 +8,7 @@ import { rejectForeignChange } from '../../users/user-check.ts';
 import { observatoryRoute, refused, sendData, wrapped } from '../answers.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
 import { ChatStream, cutWhenUnread } from './chat-stream.ts';
-import { type ChatEvent, chatEvent, chatSource, toolExecution } from './events.ts';
+import { answerEnd, type ChatEvent, chatEvent, chatSource, toolExecution } from './events.ts';
 import {
   chatQuestion,
   limitsOf,
@@ -28,7 +28,9 @@ const chatAnswer = z
     session_id: z.guid().nullable(),
     question: z.string(),
     answer: z.string(),
+    reasoning: z.string().meta({ description: 'What the model said before its answer.' }),
     status: z.literal('completed'),
+    finish_reason: answerEnd,
     model: z.string(),
     tool_calls: z.array(toolExecution),
     sources: z.array(chatSource),
@@ -94,7 +96,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: '/chat/stream',
       summary: 'Ask about the backups and get the answer as Server-Sent Events',
       description:
-        'Each frame is `data: <json>` with a type: info first; then agent_reasoning, token, confirm_required, tool_start and tool_end; error when it fails; done last.',
+        'Each frame is `data: <json>` with a type: info first; then agent_reasoning, reasoning, token, confirm_required, tool_start and tool_end; error when it fails; done last. A comment, `: ping`, is sent every 15 seconds.',
       idFields: ['session_id'],
       body: { encoding: 'json', schema: streamedQuestion.meta({ id: 'ChatStreamQuestion' }) },
       responses: {
@@ -116,6 +118,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         throw error;
       });
       const outgoing = c.env?.outgoing;
+      void stream.keepAlive(deps.clock);
       const emit = async (event: ChatEvent) => {
         await followed?.note(event);
         await stream.send(event, limits.signal);
@@ -209,14 +212,16 @@ async function answer(
   const emit = () => Promise.resolve();
   const work = runPreparedTurn(deps, turn, { canAsk: false, emit }).finally(limits.release);
   deps.waitUntil(work);
-  const { answer, sources, toolCalls, failure } = await work;
+  const { answer, reasoning, finishReason, sources, toolCalls, failure } = await work;
   if (failure !== null) throw failure;
   return sendData(c, 'Answered', {
     request_id: turn.requestId,
     session_id: turn.sessionId,
     question: turn.question,
     answer,
+    reasoning,
     status: 'completed',
+    finish_reason: finishReason,
     model: turn.model,
     tool_calls: toolCalls,
     sources,

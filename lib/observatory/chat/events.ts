@@ -25,6 +25,15 @@ export type ToolArguments = z.output<typeof toolArguments>;
 /** A time in events and answers: ISO 8601 in UTC, with milliseconds. */
 const time = z.iso.datetime({ precision: 3 });
 
+/** Why a model stopped: it was done, it reached its limit, or its provider withheld the rest. */
+export const finishReason = z.enum(['stop', 'length', 'content_filter']);
+
+/** Why an answer ended. */
+export const answerEnd = finishReason.nullable().meta({
+  description:
+    "Why the answer ended: `length` if it was cut off at the model's limit, `content_filter` if the provider withheld the rest, otherwise `stop`. Null if it failed, or if it is not known.",
+});
+
 const source = z.object({
   source_type: z.enum(searchableTypes),
   source_id: z.string(),
@@ -92,6 +101,7 @@ export const chatEvent = z
       iteration: z.int(),
       request_id: z.string(),
     }),
+    z.object({ type: z.literal('reasoning'), text: z.string() }),
     z.object({ type: z.literal('token'), text: z.string() }),
     z.object({ type: z.literal('confirm_required'), ...question }),
     z.object({
@@ -112,10 +122,16 @@ export const chatEvent = z
       code: z.enum(eventCodes),
       request_id: z.string(),
     }),
-    z.object({ type: z.literal('done'), answer: z.string(), request_id: z.string() }),
+    z.object({
+      type: z.literal('done'),
+      answer: z.string(),
+      request_id: z.string(),
+      finish_reason: answerEnd,
+    }),
   ])
   .meta({ id: 'ChatEvent' });
 
+export type FinishReason = z.output<typeof finishReason>;
 export type ChatSource = z.output<typeof chatSource>;
 export type ToolExecution = z.output<typeof toolExecution>;
 export type RunningTurn = z.output<typeof runningTurn>;

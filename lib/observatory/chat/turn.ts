@@ -6,7 +6,13 @@ import type { GatewayTransport } from '../../gateway/transport.ts';
 import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
 import { askModel } from './ask-model.ts';
-import { type ChatSource, type Emit, eventCodeOf, type ToolExecution } from './events.ts';
+import {
+  type ChatSource,
+  type Emit,
+  eventCodeOf,
+  type FinishReason,
+  type ToolExecution,
+} from './events.ts';
 import { writeInstructions, writeMessages } from './instructions.ts';
 import { findChatSources } from './sources.ts';
 import { type CallingDeps, callTool, type FinishedCall } from './tool-calls.ts';
@@ -34,6 +40,10 @@ export interface Turn {
 /** How a turn ended. */
 export interface TurnOutcome {
   answer: string;
+  /** What the model said before its answer. */
+  reasoning: string;
+  /** Why the answer ended; null if it failed. */
+  finishReason: FinishReason | null;
   sources: ChatSource[];
   toolCalls: ToolExecution[];
   /** Null if it completed. */
@@ -44,7 +54,7 @@ export interface TurnOutcome {
 const MAX_ITERATIONS = 12;
 /** Further tool calls in one answer of the model are ignored. */
 const MAX_CALLS_AT_ONCE = 12;
-/** Maximum characters of an answer, to stop a model that does not end. */
+/** Maximum characters of an answer with its reasoning, to stop a model that does not end. */
 const MAX_ANSWER_CHARS = 1_000_000;
 
 /**
@@ -53,7 +63,14 @@ const MAX_ANSWER_CHARS = 1_000_000;
  */
 export async function runTurn(deps: TurnDeps, turn: Turn): Promise<TurnOutcome> {
   const { requestId: request_id, emit, signal } = turn;
-  const outcome: TurnOutcome = { answer: '', sources: [], toolCalls: [], failure: null };
+  const outcome: TurnOutcome = {
+    answer: '',
+    reasoning: '',
+    finishReason: null,
+    sources: [],
+    toolCalls: [],
+    failure: null,
+  };
   let isIntroduced = false;
   const introduce = async () => {
     if (isIntroduced) return;
@@ -73,14 +90,16 @@ export async function runTurn(deps: TurnDeps, turn: Turn): Promise<TurnOutcome> 
   }
   await introduce();
   await storeTurn(deps, turn, outcome);
-  const { failure, answer } = outcome;
+  const { failure, answer, finishReason: finish_reason } = outcome;
   if (failure === null) {
-    await emit({ type: 'done', answer, request_id });
+    await emit({ type: 'done', answer, request_id, finish_reason });
     return outcome;
   }
+  outcome.finishReason = null;
   const { code, message } = failure;
   await emit({ type: 'error', message, code: eventCodeOf(code), request_id });
-  await emit({ type: 'done', answer: `${answer}${answer && '\n\n'}${message}`, request_id });
+  const ended = `${answer}${answer && '\n\n'}${message}`;
+  await emit({ type: 'done', answer: ended, request_id, finish_reason: null });
   return outcome;
 }
 
@@ -96,7 +115,7 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
   const messages = writeMessages(turn.history, redactor.text(turn.question), outcome.sources);
   for (let iteration = 1; iteration <= MAX_ITERATIONS; iteration += 1) {
     await emit({ type: 'agent_reasoning', iteration, request_id: requestId });
-    let hasSpoken = false;
+    let [hasSpoken, hasReasoned] = [false, false];
     const said = await askModel(transport, {
       model,
       keys,
@@ -104,19 +123,31 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
       messages,
       mayCallTools: iteration < MAX_ITERATIONS,
       signal,
-      async onText(piece) {
-        const text = hasSpoken ? piece : continueText(outcome.answer, piece);
+      async onPiece({ kind, text: piece }) {
+        const isFirst = kind === 'reasoning' ? !hasReasoned : !hasSpoken;
+        const soFar = kind === 'reasoning' ? outcome.reasoning : outcome.answer;
+        const text = isFirst ? continueText(soFar, piece) : piece;
         if (text === '') return;
-        hasSpoken = true;
-        if (outcome.answer.length + text.length > MAX_ANSWER_CHARS) {
+        if (outcome.answer.length + outcome.reasoning.length + text.length > MAX_ANSWER_CHARS) {
           throw new AppError('GATEWAY_ERROR', "the model's answer is too long");
         }
-        outcome.answer += text;
-        await emit({ type: 'token', text });
+        if (kind === 'reasoning') {
+          hasReasoned = true;
+          outcome.reasoning += text;
+          await emit({ type: 'reasoning', text });
+        } else {
+          hasSpoken = true;
+          outcome.answer += text;
+          await emit({ type: 'token', text });
+        }
       },
     });
     if (said.calls.length === 0) {
-      if (said.text === '') throw new AppError('GATEWAY_ERROR', 'the model gave no answer');
+      outcome.finishReason = said.finishReason;
+      // An answer that was cut off or withheld may be empty.
+      if (said.text.trim() === '' && said.finishReason === 'stop') {
+        throw new AppError('GATEWAY_ERROR', 'the model gave no answer');
+      }
       return;
     }
     if (iteration === MAX_ITERATIONS) break;
@@ -192,6 +223,8 @@ async function storeTurn(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Prom
       requestId,
       status: outcome.failure === null ? 'completed' : 'failed',
       answer: redactor.text(outcome.answer),
+      reasoning: redactor.text(outcome.reasoning),
+      finishReason: outcome.failure === null ? outcome.finishReason : null,
       toolCalls: redactor.value(outcome.toolCalls),
       sources: redactor.value(outcome.sources),
     });

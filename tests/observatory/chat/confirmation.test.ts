@@ -11,6 +11,7 @@ import {
   waitFor,
 } from '../../support/chat.ts';
 import { useDatabase } from '../../support/hooks.ts';
+import { untilAsleep } from '../../support/live.ts';
 import {
   decide,
   expectState,
@@ -90,6 +91,21 @@ describe.each(stores)('a confirmation stored %s', (_name, inRedis) => {
       tool_calls: [{ ...mailed, success: true, decision: 'approved' }],
     });
     await expectState({ server, redis: store.redis }, confirm_id, 'approved');
+    expect(chat.mail.received).toHaveLength(1);
+  });
+
+  test('is waited for with a comment every 15 seconds, so that no proxy disconnects', async () => {
+    const server = await begin();
+    const { client, confirm_id } = await chat.askForMail(server);
+    for (const count of [1, 2, 3]) {
+      // The deadline, the poll and the comments.
+      await untilAsleep(server.deps, 3);
+      server.deps.clock.advance(15_000);
+      await expect.poll(() => client.comments).toEqual(Array(count).fill(': ping'));
+    }
+    expect((await decide(server, confirm_id, true)).status).toBe(200);
+    const events = await advanceUntilSettled(server.deps, client.ended);
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'As you say.' });
     expect(chat.mail.received).toHaveLength(1);
   });
 

@@ -47,7 +47,7 @@ describe('a chat turn', () => {
     const message = 'the model gateway limits the rate of requests';
     expect(events.slice(-2)).toEqual([
       { type: 'error', message, code: 'GATEWAY_RATE_LIMITED', request_id },
-      { type: 'done', answer: `Ye\n\n${message}`, request_id },
+      { type: 'done', answer: `Ye\n\n${message}`, request_id, finish_reason: null },
     ]);
     expect(keysUsed()).toHaveLength(1);
     expect(await storedTurn()).toMatchObject({ status: 'failed', content: 'Ye' });

@@ -58,6 +58,7 @@ const step: fc.Arbitrary<ScriptedStep> = fc
 const letters: Record<ChatEvent['type'], string> = {
   info: 'i',
   agent_reasoning: 'r',
+  reasoning: 'q',
   token: 't',
   confirm_required: 'c',
   tool_start: 's',
@@ -83,7 +84,13 @@ it('the events of a turn are in order, and the stored turn matches them', async 
       const done = events.at(-1);
       const ending = failure ? `${answer && '\n\n'}${failure.message}` : '';
       const request_id = response.headers.get('x-request-id');
-      expect(done).toEqual({ type: 'done', answer: `${answer}${ending}`, request_id });
+      const finish_reason = failure ? null : 'stop';
+      expect(done).toEqual({
+        type: 'done',
+        answer: `${answer}${ending}`,
+        request_id,
+        finish_reason,
+      });
 
       const starts = events.filter((event) => event.type === 'tool_start');
       const ends = events.filter((event) => event.type === 'tool_end');

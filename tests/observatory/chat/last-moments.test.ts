@@ -84,8 +84,8 @@ describe.skipIf(!hasRedisServer)('an approval while answers of Redis are lost', 
     const spent = async () =>
       (await redis.send(['HGET', `backup:confirmation:${confirm_id}`, 'spent'])) as string | null;
     await waitFor(spent, 'a look at the approval');
-    // The turn's deadline and the next poll.
-    await untilAsleep(server.deps, 2);
+    // The turn's deadline, the next poll and the next comment.
+    await untilAsleep(server.deps, 3);
     expect(chat.mail.received).toHaveLength(0);
     redis.mode = 'serve';
     const events = await advanceUntilSettled(server.deps, client.ended);

@@ -27,7 +27,7 @@ describe('a plain answer', () => {
       { type: 'token', text: 'All ' },
       { type: 'token', text: 'is ' },
       { type: 'token', text: 'well.' },
-      { type: 'done', answer: 'All is well.', request_id },
+      { type: 'done', answer: 'All is well.', request_id, finish_reason: 'stop' },
     ]);
     expect(await messages()).toEqual([
       { role: 'user', content: 'Is all well?', status: null, tool_calls: [], request_id },

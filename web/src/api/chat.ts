@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import { api, body, type Schemas } from './client.ts';
+import { ApiError, api, body, type Schemas } from './client.ts';
 
 export type ChatEvent = Schemas['ChatEvent'];
 export type Message = Schemas['ChatMessage'];
@@ -10,6 +10,7 @@ export type RunningTurn = Schemas['RunningChatTurn'];
 
 const SESSIONS_AT_ONCE = 50;
 const POLL_MS = 1_500;
+const POLL_DOWN_MS = 3_000;
 
 /** The conversations, most recently changed first. */
 export const sessions = infiniteQueryOptions({
@@ -55,7 +56,12 @@ export const conversation = (id: string, limit: number) =>
       );
       return { messages, running, clockOffset };
     },
-    refetchInterval: ({ state }) => ((state.data?.running.length ?? 0) > 0 ? POLL_MS : false),
+    refetchInterval: ({ state: { data, error } }) => {
+      if ((data?.running.length ?? 0) > 0) return POLL_MS;
+      // A server that is down may come back, and know how a turn ended.
+      const isDown = error instanceof ApiError && (error.status === 0 || error.status >= 500);
+      return isDown ? POLL_DOWN_MS : false;
+    },
   });
 
 function isSame(before: readonly RunningTurn[], now: readonly RunningTurn[]): boolean {

@@ -11,6 +11,7 @@ interface ConfirmationDialogProps {
   secondsLeft: number;
   /** Called when the user puts the decision off. */
   onClose(): void;
+  onAskAgain(): void;
 }
 
 /** Shows exactly what a tool would do, and lets the user approve or reject it while there is time. */
@@ -18,6 +19,7 @@ export function ConfirmationDialog({
   confirmation,
   secondsLeft,
   onClose,
+  onAskAgain,
 }: ConfirmationDialogProps) {
   const { id: confirm_id, name, args } = confirmation;
   const decision = useMutation({
@@ -41,8 +43,14 @@ export function ConfirmationDialog({
         {isMail(args) ? <Mail args={args} /> : <Arguments args={args} />}
         {decision.error && !isOver && <Failure error={decision.error} />}
         {isOver && (
-          <Alert color="orange" role="alert">
-            This was already decided elsewhere, or it has expired.
+          <Alert color="orange" role="alert" title="This can no longer be decided">
+            <Stack gap="xs" align="flex-start">
+              It was decided elsewhere, its time ran out, or its question ended because a connection
+              was lost. Nothing was sent because of your answer.
+              <Button size="xs" variant="default" onClick={onAskAgain}>
+                Ask again
+              </Button>
+            </Stack>
           </Alert>
         )}
         <Group justify="space-between">

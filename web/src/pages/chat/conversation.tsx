@@ -15,6 +15,8 @@ import { TurnView } from './turn-view.tsx';
 import { useFollowEnd } from './use-follow-end.ts';
 
 const MESSAGES = 100;
+/** What is asked to get the rest of an answer that was cut off or withheld. */
+const CONTINUE = 'Continue your last answer where it ended.';
 /** The most messages that the server returns at once. */
 const MAX_MESSAGES = 500;
 
@@ -29,9 +31,14 @@ export function ConversationView({ session, turns }: ConversationViewProps) {
   const live = useSyncExternalStore(turns.subscribe, () => turns.of(session));
   const isStreaming = live.some(({ state }) => state === 'running');
   const query = useQuery({ ...conversation(session, limit), enabled: !isStreaming });
-  const liveIds = new Set(live.map(({ requestId }) => requestId));
   const stored = useMemo(() => (query.data ? readTurns(query.data) : []), [query.data]);
-  const all = [...stored.filter(({ requestId }) => !liveIds.has(requestId)), ...live];
+  const storedIds = new Set(stored.map(({ requestId }) => requestId));
+  // What the server knows of a turn whose stream broke off replaces what was streamed.
+  const shown = live.filter(
+    ({ state, requestId }) => state !== 'lost' || !storedIds.has(requestId),
+  );
+  const liveIds = new Set(shown.map(({ requestId }) => requestId));
+  const all = [...stored.filter(({ requestId }) => !liveIds.has(requestId)), ...shown];
   const running = all.findLast(({ state }) => state === 'running');
   const ask = (question: string) => void turns.ask(session, question);
   const askAgain = ({ question, requestId }: Turn) => {
@@ -68,10 +75,11 @@ export function ConversationView({ session, turns }: ConversationViewProps) {
           turn={turn}
           isLive={liveIds.has(turn.requestId)}
           onAskAgain={running ? undefined : askAgain}
+          onContinue={running || turn !== all.at(-1) ? undefined : () => ask(CONTINUE)}
         />
       ))}
       <VisuallyHidden role="status">{describe(all.at(-1))}</VisuallyHidden>
-      <Pending turns={all} />
+      <Pending turns={all} onAskAgain={askAgain} />
       <Composer onAsk={ask} onStop={running && (() => void stop(session, running.requestId))} />
       <div ref={end} />
     </Stack>
@@ -82,6 +90,8 @@ export function ConversationView({ session, turns }: ConversationViewProps) {
 function describe(turn: Turn | undefined): string {
   if (turn === undefined) return '';
   if (turn.confirmation !== null) return 'The answer is waiting for your approval.';
+  if (turn.finishReason === 'length') return "The answer was cut off at the model's limit.";
+  if (turn.finishReason === 'content_filter') return 'The answer was withheld by the provider.';
   const words = {
     running: 'Answering.',
     completed: 'Answered.',
@@ -92,8 +102,9 @@ function describe(turn: Turn | undefined): string {
 }
 
 /** Asks for the approval that a turn is waiting for, unless the user has put it off. */
-function Pending({ turns }: { turns: readonly Turn[] }) {
-  const found = turns.findLast(({ confirmation }) => confirmation !== null)?.confirmation ?? null;
+function Pending({ turns, onAskAgain }: { turns: readonly Turn[]; onAskAgain(turn: Turn): void }) {
+  const turn = turns.findLast(({ confirmation }) => confirmation !== null);
+  const found = turn?.confirmation ?? null;
   const [closed, setClosed] = useState<string | null>(null);
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -102,7 +113,7 @@ function Pending({ turns }: { turns: readonly Turn[] }) {
     const timer = setInterval(() => setNow(Date.now()), 500);
     return () => clearInterval(timer);
   }, [found]);
-  if (found === null || now >= found.expiresAt) return null;
+  if (!turn || found === null || now >= found.expiresAt) return null;
   if (closed === found.id) {
     return (
       <Button variant="light" color="orange" onClick={() => setClosed(null)}>
@@ -116,6 +127,10 @@ function Pending({ turns }: { turns: readonly Turn[] }) {
       confirmation={found}
       secondsLeft={Math.ceil((found.expiresAt - now) / 1000)}
       onClose={() => setClosed(found.id)}
+      onAskAgain={() => {
+        setClosed(found.id);
+        onAskAgain(turn);
+      }}
     />
   );
 }

@@ -54,11 +54,10 @@ export class LiveTurns {
       }
     }
     this.#streams.delete(leaving);
-    // If the stream broke off, the turn goes on: it is dropped here, and read again with its conversation.
-    const left = this.of(session).filter(
-      (turn) => turn.requestId !== requestId || turn.state !== 'running',
+    // If the stream broke off, the turn may go on: the conversation, which is read again, says so.
+    change((turn) =>
+      turn.state === 'running' ? { ...turn, state: 'lost', confirmation: null } : turn,
     );
-    this.#set(session, left);
     this.#show();
     this.#onStored();
   }

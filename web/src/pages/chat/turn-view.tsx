@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Loader, Paper, Stack, Text } from '@mantine/core';
+import { Accordion, Alert, Button, Group, Loader, Paper, Stack, Text } from '@mantine/core';
 import { memo } from 'react';
 import { Age } from '../../parts/age.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
@@ -14,12 +14,14 @@ interface TurnViewProps {
   isLive: boolean;
   /** Undefined while another turn runs. */
   onAskAgain?: ((turn: Turn) => void) | undefined;
+  /** Asks the model for the rest. Undefined while another turn runs, and for all but the last turn. */
+  onContinue?: (() => void) | undefined;
 }
 
 /** A question and its answer. */
 export const TurnView = memo(
-  function TurnView({ turn, isLive, onAskAgain }: TurnViewProps) {
-    const { question, askedAt, state, text, calls, sources, failure } = turn;
+  function TurnView({ turn, isLive, onAskAgain, onContinue }: TurnViewProps) {
+    const { question, askedAt, state, text, reasoning, calls, sources, failure } = turn;
     const askAgain = onAskAgain && question !== '' ? () => onAskAgain(turn) : undefined;
     return (
       <Stack component="article" gap="sm" aria-label={question.slice(0, 80) || 'Earlier answer'}>
@@ -34,13 +36,21 @@ export const TurnView = memo(
           </Paper>
         )}
         <ToolCards calls={calls} />
+        {reasoning !== '' && <Reasoning text={reasoning} />}
         {text !== '' && <Markdown text={text} />}
+        {(turn.finishReason === 'length' || turn.finishReason === 'content_filter') && (
+          <Unfinished reason={turn.finishReason} onContinue={onContinue} />
+        )}
         {state === 'running' && <Working turn={turn} isLive={isLive} />}
         {failure && state === 'failed' && <TurnProblem failure={failure} onAskAgain={askAgain} />}
         {state === 'lost' && (
           <Alert color="gray" title="No answer">
             <Group justify="space-between">
-              <Text size="sm">The server may have restarted while it was answering.</Text>
+              <Text size="sm">
+                {isLive
+                  ? 'The connection was lost while the server was answering. If it goes on, its answer will appear here.'
+                  : 'The server may have restarted while it was answering.'}
+              </Text>
               {askAgain && (
                 <Button size="xs" variant="default" onClick={askAgain}>
                   Ask again
@@ -53,12 +63,60 @@ export const TurnView = memo(
       </Stack>
     );
   },
-  // Only the presence of `onAskAgain` matters: it does the same each time it is created.
+  // Only the presence of the callbacks matters: they do the same each time they are created.
   (before, after) =>
     before.turn === after.turn &&
     before.isLive === after.isLive &&
-    (before.onAskAgain === undefined) === (after.onAskAgain === undefined),
+    (before.onAskAgain === undefined) === (after.onAskAgain === undefined) &&
+    (before.onContinue === undefined) === (after.onContinue === undefined),
 );
+
+/** What the model said before its answer, folded. */
+function Reasoning({ text }: { text: string }) {
+  return (
+    <Accordion variant="contained" keepMounted={false} aria-label="Reasoning">
+      <Accordion.Item value="reasoning">
+        <Accordion.Control>
+          <Text span size="sm" c="dimmed">
+            Reasoning
+          </Text>
+        </Accordion.Control>
+        <Accordion.Panel>
+          <Text size="sm" c="dimmed" component="div" className={classes.text}>
+            <bdi>{text.trim()}</bdi>
+          </Text>
+        </Accordion.Panel>
+      </Accordion.Item>
+    </Accordion>
+  );
+}
+
+const endings = {
+  length: "This answer was cut off at the model's limit.",
+  content_filter: 'The rest of this answer was withheld by the provider.',
+};
+
+/** Why an answer is not whole. */
+function Unfinished({
+  reason,
+  onContinue,
+}: {
+  reason: keyof typeof endings;
+  onContinue: (() => void) | undefined;
+}) {
+  return (
+    <Alert color="orange" role="note">
+      <Group justify="space-between">
+        <Text size="sm">{endings[reason]}</Text>
+        {onContinue && (
+          <Button size="xs" variant="default" onClick={onContinue}>
+            Continue
+          </Button>
+        )}
+      </Group>
+    </Alert>
+  );
+}
 
 function Working({ turn, isLive }: { turn: Turn; isLive: boolean }) {
   return (

@@ -38,6 +38,10 @@ export interface Turn {
   /** `lost`: it has no answer, and nothing is working on one. */
   state: 'running' | 'completed' | 'failed' | 'lost';
   text: string;
+  /** What the model said before its answer. */
+  reasoning: string;
+  /** Why the answer ended; null if it failed, if it is not complete, or if it is not known. */
+  finishReason: Message['finish_reason'];
   calls: readonly Call[];
   sources: readonly Schemas['ChatSource'][];
   confirmation: Confirmation | null;
@@ -51,6 +55,8 @@ export function newTurn(asked: Pick<Turn, 'requestId' | 'question' | 'askedAt'>)
     ...asked,
     state: 'running',
     text: '',
+    reasoning: '',
+    finishReason: null,
     calls: [],
     sources: [],
     confirmation: null,
@@ -66,6 +72,8 @@ export function applyEvent(turn: Turn, event: ChatEvent, clockOffset: number): T
       return { ...turn, sources: event.sources };
     case 'agent_reasoning':
       return { ...turn, iteration: event.iteration };
+    case 'reasoning':
+      return { ...turn, reasoning: turn.reasoning + event.text };
     case 'token':
       return { ...turn, text: turn.text + event.text };
     case 'confirm_required': {
@@ -101,6 +109,7 @@ export function applyEvent(turn: Turn, event: ChatEvent, clockOffset: number): T
       return {
         ...turn,
         confirmation: null,
+        finishReason: event.finish_reason,
         state: turn.failure === null ? 'completed' : 'failed',
       };
     default:
@@ -159,15 +168,21 @@ export function readTurns({ messages, running, clockOffset }: Conversation): Tur
 function readAnswer(turn: Turn, message: Message): Turn {
   const { content, status, tool_calls, sources, request_id } = message;
   const isFailed = status === 'failed';
+  const calls = tool_calls.map(readCall);
+  const wasAsked = calls.at(-1)?.decision === 'expired';
   return {
     ...turn,
     state: isFailed ? 'failed' : 'completed',
     text: content,
-    calls: tool_calls.map(readCall),
+    reasoning: message.reasoning,
+    finishReason: message.finish_reason,
+    calls,
     sources,
     failure: isFailed
       ? {
-          message: 'The turn ended before the answer was complete.',
+          message: wasAsked
+            ? 'The turn ended before you decided: its connection was lost, or it was stopped. Nothing was sent.'
+            : 'The turn ended before the answer was complete.',
           code: null,
           requestId: request_id,
         }
