@@ -21,10 +21,16 @@ const authorization = new RegExp(
 );
 /** Schemes followed by a single value. Those of `lineScheme` take the rest of the line. */
 const valueScheme =
-  /^(?:token|api-?key|key|pat|apitoken|dpop|negotiate|ntlm|splunk|sharedkey|sharedkeylite|ssws|genie-?key|zoho-oauthtoken|private-token|discogs|bot|jwt|secret)$/i;
+  /^(?:bearer|token|api-?key|key|pat|apitoken|dpop|negotiate|ntlm|splunk|sharedkey|sharedkeylite|ssws|genie-?key|zoho-oauthtoken|private-token|discogs|bot|jwt|secret)$/i;
 const lineScheme = /^(?:digest|hawk|oauth|aws4-hmac-sha256|signature|hmac|mac)$/i;
 
 const cookie = new RegExp(`(?<![\\w-])(set-)?cookie2?${header}(?=[\\w!#$%&*+.^|~-]{1,256}=)`, 'gi');
+
+/** The rest of a value that `curl --trace-ascii` shows on the next lines, behind their offsets. */
+const traced = /(?:\r?\n[\da-f]{4}: [\w.~+/=-]{1,64}(?![^\r\n])){1,256}/y;
+/** The parameters of a scheme such as Digest: `username="…", response="…"`. */
+const parameters =
+  /(?:[\w-]{1,40}=(?:\\{0,3}"[^"\\\r\n\0]{0,1024}\\{0,3}"|[^\s,"'\\\0]{1,1024})(?:,[ \t]{0,4})?){1,32}/y;
 
 const word = /[^\s"'`<>,\\\0]{1,16384}/y;
 const line = /[^\r\n"'`<>\\\0]{1,16384}/y;
@@ -36,7 +42,9 @@ export function findAuthorization(text: string): Range[] {
   const found: Range[] = [];
   for (const { 0: all, 1: scheme = '', 3: value = '', index } of findAll(text, bearer)) {
     const end = index + all.length;
-    if (isCredential(scheme, value)) found.push({ start: end - value.length, end });
+    if (isCredential(scheme, value)) {
+      found.push({ start: end - value.length, end }, ...match(traced, text, end));
+    }
   }
   found.push(...findHeaders(text), ...findCookies(text));
   return found;
@@ -48,9 +56,11 @@ function findHeaders(text: string): Range[] {
     const at = index + all.length;
     // Already part of the previous value.
     if (index < (found.at(-1)?.end ?? 0)) continue;
-    if (/^(?:bearer|basic)$/i.test(scheme)) continue;
-    if (lineScheme.test(scheme)) found.push(...match(line, text, at));
-    else if (valueScheme.test(scheme)) found.push(...findValue(text, at));
+    if (/^basic$/i.test(scheme)) continue;
+    if (lineScheme.test(scheme)) {
+      const whole = match(parameters, text, at);
+      found.push(...(whole.length > 0 ? whole : match(line, text, at)));
+    } else if (valueScheme.test(scheme)) found.push(...findValue(text, at));
     else found.push(...findValue(text, scheme === '' ? at : index + all.lastIndexOf(scheme)));
   }
   return found;
@@ -74,7 +84,8 @@ function findValue(text: string, at: number): Range[] {
       !isHarmless(text.slice(start, end), {
         isExact: false,
         isQuoted: false,
-        next: text.slice(end, end + 40),
+        before: '',
+        next: text.slice(end, end + 80),
       }),
   );
 }

@@ -1,4 +1,7 @@
 import { findAuthorization } from './authorization.ts';
+import { findCommandSecrets } from './command-secrets.ts';
+import { findConnectionStrings } from './connection-strings.ts';
+import { findEncoded } from './encoded-texts.ts';
 import { findCutToken, findTokens } from './find-tokens.ts';
 import { BARRIER } from './mask.ts';
 import { findNamedValues } from './named-values.ts';
@@ -24,6 +27,8 @@ const rules: readonly Rule[] = [
   findUrlCredentials,
   findNamedValues,
   findParameters,
+  findCommandSecrets,
+  findConnectionStrings,
 ];
 
 /** How often, and how far, the surroundings of found secrets are searched again. */
@@ -54,8 +59,12 @@ export function findSecrets(text: string, own: OwnSecrets): Range[] {
 }
 
 function findForms(text: string): Range[] {
-  const found = rules.flatMap((rule) => rule(text));
+  const found = [...findPlain(text), ...findEncoded(text, findPlain)];
   return text.length < MIN_CUT_LENGTH ? found : [...found, ...findCut(text)];
+}
+
+function findPlain(text: string): Range[] {
+  return rules.flatMap((rule) => rule(text));
 }
 
 /** Finds credentials next to the given ranges. */
@@ -83,9 +92,9 @@ export function findOwnCut(text: string, own: OwnSecrets): Range[] {
 /** An ordinary word or date, which happens to start the next line. */
 const word = /^(?:[A-Za-z]{1,15}|\d[\d:.TZ-]{0,30})$/;
 
-/** Finds tokens broken across lines, without ordinary words that follow on the next line. */
+/** Finds tokens and base64 broken across lines, without ordinary words that follow on the next line. */
 function findBroken(joined: JoinedView, source: string): Range[] {
-  return findTokens(joined.text, joined.starts)
+  return [...findTokens(joined.text, joined.starts), ...findEncoded(joined.text, findPlain)]
     .map(joined.toSource)
     .flatMap(({ start, end }) => {
       const lines = source.slice(start, end).split(/(\\?\r?\n[ \t]*|\\{1,2}n[ \t]*)/);

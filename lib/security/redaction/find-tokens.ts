@@ -8,6 +8,11 @@ const gitHubToken = /gh[pousr]_\w{36,8192}(?:\.[\w-]{1,8192}){0,2}|github_pat_\w
 const markedFormats: readonly { mark: RegExp; before: RegExp; isBeforeSecret: boolean }[] = [
   // Telegram, Terraform, Mailchimp, MaxMind
   marked(/:AA[\w-]{32,36}/g, /(?<![A-Za-z\d])\d{8,12}$/),
+  address(/:[\w-]{30,64}(?=\/)/g, /\/bot\d{5,16}$/),
+  address(/:[\w-]{35}(?![\w-])/g, /(?<![A-Za-z\d])bot\d{8,12}$/),
+  // Azure AD, Discord
+  marked(/\dQ~[\w.~-]{31,34}/g, /(?<![\w.~-])[\w~.-]{3}$/),
+  marked(/\.[\w-]{6}\.[\w-]{27,40}(?![\w.-])/g, /(?<![\w-])[MNO][A-Za-z\d]{22,27}$/),
   marked(/\.atlasv1\.[\w=-]{60,128}/g, /(?<![A-Za-z\d])[A-Za-z\d]{14}$/),
   marked(/-us\d{1,2}(?![A-Za-z\d])/g, /(?<![A-Za-z\d])[\da-f]{32}$/),
   marked(/_mmk(?![A-Za-z\d])/g, /(?<![A-Za-z\d])[A-Za-z\d]{6}_[A-Za-z\d]{29}$/),

@@ -3,6 +3,8 @@ export interface ValueContext {
   /** It follows its name without a gap, as in a shell, URL or XML, so it is not prose. */
   isExact: boolean;
   isQuoted: boolean;
+  /** The text before its name, on the same line. */
+  before: string;
   /** The text that follows it. */
   next: string;
 }
@@ -14,29 +16,49 @@ const references = [
   // $NAME, ${NAME}, $(command), $1, $config['x'], $this->x
   /^\$(?:[{(]|[A-Z_]+\d?$|[a-z_]+$|\d+$|\w+(?:\[|->|\.))/,
   // {{ name }}, {name}, <name>, [name], %NAME%, %(name)s, %s
-  /^\{\{|^\{[^{}]*\}?$|^<[^<>]*>?$|^\[[^\]]*\]?$|^%(?:\(\w+\)|\w+%$|[a-z]$)/,
-  // :name and @name of SQL, !tag and &anchor of YAML
-  /^[:@!&][A-Za-z_]+$/,
-  // YOUR_TOKEN, your-token-here, xxxx
-  /^[A-Z]+(?:_[A-Z]+)+$|^your\b|^your[-_]|^x{3,}$/i,
+  /^\{\{|^\{[\w.$ -]*\}$|^<[^<>]*>$|^\[[^\]]*\]$|^%(?:\(\w+\)|\w+%$|[a-z]$)/,
+  // :name and @name of SQL, *alias of YAML, !tag and &anchor before a value
+  /^[:@!&*][A-Za-z_]+$/,
+  // YOUR_TOKEN, your-token-here, INSERT_KEY, xxxx
+  /^(?:your|insert|replace|enter|put|change|add|paste|my|some|the)[_-].*|^your\b|(?:[_-]|\b)(?:here|placeholder|goes-here)$|^x{3,}$|^placeholder\b/i,
   // Paths and URLs; passwords in URLs are found by another rule
   /^(?:~|\.{1,2}|[A-Za-z]:)[\\/]|^(?:\/[\w.@-]{1,24}){2,}\/?$|^[a-z][a-z\d+.-]{1,20}:\/\//i,
+  // env:NAME, arn:aws:…, file:x
+  /^(?:arn|env|file|keychain|keyring|secretref|sops|ssm|vault):\S/i,
   // Public keys of ssh
   /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-/,
 ];
 
-/** Calls, members and elements in code. */
+/** A name without digits, as code has them. */
+const name = '[A-Za-z_$][A-Za-z_$]{0,60}\\d{0,2}';
+const path = `${name}(?:(?:\\?\\.|\\.|::|->)${name}){0,8}`;
+
+/** What follows a call or an element. */
+const codeAfter = '(?:$|[.[(?!;,)}])';
+
+/** Calls, elements, members and operators in code. */
 const code = [
-  /^(?:[A-Za-z_$][\w$]*(?:\?\.|\.|::|->)){0,8}[A-Za-z_$][\w$]*\(/,
-  /^[A-Za-z_$][\w$.]*\[/,
-  /^[A-Za-z_$]+(?:(?:\?\.|\.|::|->)[A-Za-z_$]+)+[!?]?$/,
-  new RegExp(`^[A-Za-z_$][\\w$]*(?:\\.[A-Za-z_$][\\w$]*)*\\.\\w*(?:${secretWord})$`, 'i'),
-  /^[({[\\|&?!*<>+-]/,
+  // A call with no arguments, or with those of code; an element
+  new RegExp(`^${path}[!?]?\\((?:\\)|["'\`\\w$&*{[(].*\\))${codeAfter}`),
+  new RegExp(`^${path}\\[(?:["'\`:$&\\w].*|-?\\d+)\\]${codeAfter}`),
+  // A member of something that code, and nothing else, calls so
+  /^(?:args?|argv|body|cfg|client|conf|config|context|credentials|ctx|data|env|environ|event|form|github|globals?|input|inputs|json|local|matrix|module|needs|opts?|options|os|params?|payload|process|props|record|req|request|res|resp|response|result|row|schema|secrets|self|server|session|settings|state|steps|store|sys|this|user|values?|vars?|z|joi|t|proptypes|models|types?|fields?|column|db|sa)(?:\?\.|\.|::|->)[A-Za-z_$]/i,
+  new RegExp(
+    `^[A-Za-z_$][\\w$]*(?:(?:\\?\\.|\\.|::|->)[A-Za-z_$][\\w$]*)*(?:\\?\\.|\\.|::|->)\\w*(?:${secretWord})[!?]?$`,
+    'i',
+  ),
+  new RegExp(`^\\w{0,60}(?:${secretWord})s?[!?]?(?:\\?\\.|\\.|::|->)[A-Za-z_$]`, 'i'),
+  // A type with parameters, an operator, the head of a block, the message of ${NAME:?message}
+  /^[A-Z]\w*<|^(?:&&|\|\||!==?|>=|[&*+!>|-]$|&(?:mut|str|'\w+)\b)|^[|>][+-]?\d?$|^[\\?]/,
 ];
+
+/** A call or an element that goes on behind white space. */
+const openCall = new RegExp(`^${path}[!?]?(?:\\(["'\`{[(]?|\\[["'\`]?)[\\w$.:,=&*'"-]{0,80}$`);
+const closing = /^[^\n]{0,80}[)}\]>]/;
 
 /** Identifiers: `dbPassword`, `user_token`, `password`. */
 const identifiers = [
-  new RegExp(`^(?:[A-Za-z]+_)*(?:${secretWord})s?$`, 'i'),
+  new RegExp(`^(?:[A-Za-z]+[_-])*(?:${secretWord})s?$`, 'i'),
   /^[A-Za-z]*[a-z](?:Pass(?:word|wd|phrase|code)?|Pwd|Secret|Token|Key|Credential|Auth|Cookie)s?$/,
 ];
 
@@ -45,57 +67,105 @@ const LONG_VALUE = 200;
 /** A call, an element or the start of a list, in code without white space. */
 const longCode = /^[A-Za-z_$][\w$.]{0,100}[([]|^[({[]/;
 
-const words = new Set(
-  `null nil none undefined true false yes no on off n/a na nan empty unset set unknown default required optional
-  missing invalid valid expired wrong incorrect hidden masked redacted removed omitted disabled enabled changed
+function wordList(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}
+
+/** Words of schemas, states and prose, in lower case. */
+const words = wordList(`
+  null nil none undefined true false yes no on off n/a na nan empty unset set unknown default required optional
+  missing invalid valid expired expires wrong incorrect hidden masked redacted removed omitted disabled enabled changed
   revoked refused denied rejected accepted string str text char varchar number int integer bool boolean byte bytes
   buffer object any void never self this input output await new async typeof function return import from if is
   to for and or in with the a an as not of must may can cannot will was has have when use used uses option options
-  flag argument parameter prompt stdin file env environment vault keychain value example`.split(
-    /\s+/,
-  ),
+  flag argument parameter prompt stdin file env environment vault keychain value example
+  ok found present stored configured failed failure error mismatch include same-origin omit identifier
+  plain basic bearer digest ntlm cram-md5
+  read write files minimum maximum min max obligatoire requis obligatorio requerido 必填 必須
+  expected hover focus active visited checked
+  see at by per each every another other both either only see please enter
+  falsch ungültig fehlt abgelaufen erforderlich optional unbekannt keine keins geändert gesetzt
+`);
+
+/** What interfaces call a password, token or key. */
+const labels = new RegExp(
+  `(?<![\\p{L}\\p{N}])(?:${secretWord}|password\\w*|passwort\\w*|kennwort\\w*|geheimnis|schlüssel|mot de passe|jeton|clé|contraseña|clave|senha|chave|parola|chiave|wachtwoord|sleutel|lösenord|adgangskode|passord|salasana|hasło|heslo|jelszó|parolă|şifre|login|log in|sign in|sign up|account|session)s?(?![\\p{L}\\p{N}])|парол|ключ|токен|密码|密碼|口令|密钥|令牌|パスワード|トークン|キー|비밀번호|암호|토큰|รหัสผ่าน|كلمة|סיסמה`,
+  'iu',
 );
 
 /** Function words, which most sentences contain and few passwords do. */
-const inSentence =
-  /(?:^|\s)(?:is|are|was|be|been|the|a|an|your|my|our|this|that|must|may|can|should|will|not|no|at|of|for|to|from|in|on|with|and|or|if|it|has|have|does|do|please|enter|see)(?=[\s,.;:!?]|$)/i;
+const functionWord =
+  'is|are|was|be|been|the|a|an|your|my|our|this|that|must|may|can|should|will|not|no|at|of|for|to|from|in|on|with|and|or|if|it|has|have|does|do|please|enter|see|by|as|than|then|when|which|who|until|before|after|der|die|das|und|oder|ist|für|mit|von|im|nicht';
+const inSentence = new RegExp(`(?:^|\\s)(?:${functionWord})(?=[\\s,.;:!?]|$)`, 'i');
+const labelNext = new RegExp(`^[ \\t]+(?:${secretWord})s?\\b`);
+const beginsWithFunctionWord = new RegExp(`^[ \\t]+(?:${functionWord})(?=[\\s,.;:!?]|$)`);
 
 /**
- * Whether a value is not a secret although its name says so: it may be a reference, code, a type, a label or
- * prose. In doubt, it is a secret.
+ * Whether a value is not a secret although its name says so: it is plainly a placeholder, a reference, code, a word of
+ * a schema, a label or prose. In doubt, it is a secret.
  */
 export function isHarmless(value: string, context: ValueContext): boolean {
   const { isExact, isQuoted } = context;
   if (!/[\p{L}\p{N}]/u.test(value)) return true;
   if (value.length < (isExact ? 1 : 3) || /^\d{1,3}$/.test(value)) return true;
   if (value.length > LONG_VALUE) return !isQuoted && longCode.test(value);
-  if (words.has(value.toLowerCase())) return true;
+  if (isWord(value)) return true;
   if (identifiers.some((pattern) => pattern.test(value))) return true;
   if (references.some((pattern) => pattern.test(value))) return true;
-  if (isQuoted) return isLabel(value, isExact);
+  if (isQuoted) return isLabel(value);
   if (code.some((pattern) => pattern.test(value))) return true;
-  return !isExact && isProseOrCode(value, context.next);
+  if (isStructure(value, context.next)) return true;
+  if (openCall.test(value) && /^[\s"'`,)\]]/.test(context.next) && closing.test(context.next))
+    return true;
+  return isReference(value, context) || (!isExact && isProse(value, context));
+}
+
+/** A list, an object, a placeholder in angle brackets: the bracket is closed on its line, or opens a block. */
+function isStructure(value: string, next: string): boolean {
+  if (!/^[({[<]/.test(value)) return false;
+  return value.length === 1 || /[)}\]>]/.test(value) || closing.test(next);
+}
+
+function isWord(value: string): boolean {
+  return words.has(value.toLowerCase().replace(/[…:.,;!?]+$/, ''));
 }
 
 /** A part of a sentence. */
 const wordOrNumber = /^[\p{L}\p{M}.,;:!?…'’"()/-]+$|^\d{1,4}[.,;:]?$/u;
 
-/** A sentence, or one capitalized word. */
-function isLabel(value: string, isExact: boolean): boolean {
-  if (!/\s/.test(value)) return !isExact && /^\p{Lu}\p{Ll}*[…:.!?]*$/u.test(value);
-  if (
-    !value
-      .trim()
-      .split(/\s+/)
-      .every((word) => wordOrNumber.test(word))
-  )
-    return false;
-  return /^\p{Lu}|[.?!:…]$/u.test(value) || inSentence.test(value) || !/^[ -~]*$/.test(value);
+/** A text of an interface: what the secret is called, or a sentence about it. */
+function isLabel(value: string): boolean {
+  const text = value.trim();
+  const parts = text.split(/\s+/);
+  if (!parts.every((part) => wordOrNumber.test(part))) return false;
+  if (labels.test(text)) return parts.length > 1 || text.length < 24;
+  return (
+    parts.length > 1 && (/[.?!:…]$/.test(text) || inSentence.test(text) || isWord(parts[0] ?? ''))
+  );
 }
 
-/** A bare word followed by more words or code. */
-function isProseOrCode(value: string, next: string): boolean {
-  if (!/^[A-Za-z_$'’-]+$/.test(value)) return false;
-  if (/^\s{0,2}[;,)|&\]<(?]|^[ \t]+[^\s#]/.test(next)) return true;
-  return /^[a-z]+[A-Z]|_|^[A-Z][a-z]+$/.test(value);
+/** What precedes a name that code declares or assigns. */
+const declaration =
+  /(?:^|[\s(,;{<])(?:(?:const|let|var|val|final|auto|mut|static|readonly|private|public|protected|abstract|override|export|def|type|String|string|char|func|fn|case|for|if|return)[ \t*&]|(?:this|self)\.|\$this->)[^"'=]*$/;
+const variable = new RegExp(`^${path}[!?]?$`);
+const typeName = /^[A-Z][a-z\d]+(?:[A-Z][a-z\d]*)+$/;
+
+/** A variable or a type in code, which only its surroundings tell from a secret. */
+function isReference(value: string, { before, next, isExact }: ValueContext): boolean {
+  if (variable.test(value) && declaration.test(before)) return true;
+  // `token: TokenSource,` and `secret = KeyObject | null`
+  return !isExact && typeName.test(value) && /^[ \t]{0,2}(?:[;,)>|&[]|=[^=])/.test(next);
+}
+
+/** The first word of a sentence, or a number of characters. */
+function isProse(value: string, { before, next }: ValueContext): boolean {
+  if (/^\d[\d-]*$/.test(value))
+    return /^ (?:characters|chars|bytes|digits|letters|words)\b/.test(next);
+  if (!/^[\p{L}'’-]+$/u.test(value) || !/^[ \t]+\p{L}/u.test(next)) return false;
+  // The next name.
+  if (/^[ \t]+[\w.-]{1,40}["']?[ \t]?[:=]/.test(next)) return false;
+  if (!/^\p{Ll}/u.test(value)) return labelNext.test(next);
+  // A line that begins with the name, as the subject of a commit does, is a sentence sooner than a line of a log.
+  const lower = /^[\w\s(-]{0,12}$/.test(before) ? /^[ \t]+\p{Ll}+/u : /^(?:[ \t]+\p{Ll}+){2}/u;
+  return beginsWithFunctionWord.test(next) || lower.test(next);
 }

@@ -2,27 +2,53 @@ import { isHarmless } from './harmless-values.ts';
 import { BARRIER } from './mask.ts';
 import { findAll, type Range } from './ranges.ts';
 
-/** Words at the end of secret names. */
-const nameEnd =
-  /pass(?:word|wd|phrase|code|(?==))|pwd|(?<=[_-])pass|secret|(?<!expected |progress|next|page|continuation)token|(?:api|access|account|auth|client|consumer|deploy|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription|webhook|application|app|admin)[ _.-]?key|key[_-]?(?:base|data)|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID/gi;
+/** Words at the end of secret names. The longest come first: `secret_key` is one name. */
+const nameEnd = new RegExp(
+  [
+    '(?:api|access|account|auth|client|consumer|deploy|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription|webhook|application|app|admin|license)[ _.-]?key(?:[ _.-]?(?:data|base(?:64)?))?',
+    'key[_-]?(?:base|data)|pre[_-]?shared[_-]?key|(?<![A-Za-z])psk',
+    'pass(?:word|wd|phrase|code|(?==))|pwd|(?<=[_-])pass|(?<=_)auth(?==)|bindpw',
+    'passwort|kennwort|contraseña|mot[ _-]de[ _-]passe|senha|hasło|пароль|密码|密碼|パスワード|비밀번호',
+    'secret|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID',
+    // Tokens of a parser, a model or a list in pages are no secrets.
+    '(?<!(?:expected |progress|next|page|continuation|cancellation|(?<![A-Za-z])(?:sync|resume|change|pad|eos|bos|unk|sep|cls|mask|stop|start|end|special))[ _.-]?)token',
+  ].join('|'),
+  'gi',
+);
 /** Docker's `auth`, which is a secret only if its value decodes to `user:password`. */
 const dockerAuth =
   /(?<![A-Za-z\d])_?auth["'\\]{0,6}\s{0,8}[:=]\s{0,8}["'\\]{0,6}([A-Za-z\d+/_-]{6,4096}={0,2})(?![\w+/-])/g;
 
 /** Between a name and its value: an assignment, `value:` in a list of variables, an argument, a tag. */
 const assignment =
-  /(?:["'`\]\\]{0,6}|&quot;)[ \t]{0,16}(?:=>|:=|:(?![:=])|=(?![=~>])|%3[AaDd])(?:[ \t]{0,4}[|>][+-]?\r?\n[ \t]{1,80}|[ \t]{0,32})/y;
+  /(?:["'`\]\\]{0,6}|&quot;)[ \t]{0,16}(?:=>|:=|->(?=[ \t])|[:：](?![:=])|=(?![=~>])|%3[AaDd])[ \t]{0,32}/y;
 const valueBeside =
-  /["'\\]{0,6},?(?:\s|\\[nrt]){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}/iy;
+  /["'\\]{0,6},?(?:\s|\\[nrt]){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}|"\s{0,8}\{[^{}"]{0,80}\bdefault\s{0,8}=\s{0,8}|"\r?\n\r?\n|<\/key>\s{0,80}<string>/iy;
 const argumentGap = /[ \t]{1,8}|["'\\]{1,6}[ \t]{0,8},\s{0,80}/y;
-const tagEnd = />(?=[^\s<])/y;
+const tagEnd = /(?:\s[^<>\0]{0,200})?>(?=[^\s<])/y;
+/** The end of a tag whose attribute is the name. */
+const attributeEnd = /["'](?:\s[^<>\0]{0,200})?>(?:<value>)?(?=[^\s<])/y;
+const attributeBefore = /<[^<>]{0,200}\s(?:name|key)\s{0,4}=\s{0,4}["'][\w.-]{0,60}$/i;
+/** Between a name and a value in a sentence. */
+const isGap =
+  /[ \t]{1,4}(?:is|was|ist)[ \t]{1,4}(?=["'`]?[^\s"'`]{0,64}\d)(?=["'`]?[^\s"'`]{0,64}[A-Za-z])/y;
+/** The second argument of a call with two. */
+const callGap = /["']\s{0,8},\s{0,16}(?=["'][^"'\n]{1,256}["']\s{0,8}\))/y;
+/** An anchor or a type of YAML before the value, but no tag that reads the value elsewhere. */
+const yamlProperty = /(?:&[\w-]{1,60}|!!?(?:str|binary)?)[ \t]{1,8}(?=\S)/y;
+/** The head of a YAML block. */
+const blockHead = /[|>](?:[+-]?\d?|\d[+-])[ \t]{0,8}(?:#[^\r\n]{0,200})?\r?\n/y;
+/** A quoted value of one word that continues on the next lines. */
+const wordsOverLines = /[^\s"'\\]{1,8192}(?:\r?\n[ \t]{0,80}[^\s"'\\]{1,8192}){1,200}(?=["'])/y;
 
 /** The start of a name. */
 const nameBefore = /[\w.$-]{0,80}$/;
 /** What precedes a name whose value follows a gap: an option, netrc, a Dockerfile instruction. */
 const optionBefore = /(?:^|[\s"'`=(\\[])-{1,2}[\w-]{0,60}$/;
 const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/i;
-const instructionBefore = /(?:^|\n)\s{0,8}(?:ENV|ARG|setenv|define)\s{1,4}[\w.-]{0,60}$/i;
+const instructionBefore =
+  /(?:^|\n)\s{0,8}(?:ENV|ARG|setenv)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
+const callBefore = /\w\(\s{0,8}["'][\w.-]{0,60}$/;
 const MAX_LOOK_BEHIND = 300;
 /** Longer harmless values are skipped. */
 const LONG_VALUE = 256;
@@ -68,31 +94,93 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
     pattern.lastIndex = nameEndAt;
     return pattern.test(text) ? pattern.lastIndex : -1;
   };
+  const read = (at: number, place: Place) => readValue(text, nameAt, at, place);
   const assigned = gapEnd(assignment);
   if (assigned >= 0) {
     const gap = text.slice(nameEndAt, assigned);
     const isExact = gap === '=' || /^%3[AaDd]$/.test(gap);
-    return readValue(text, assigned, isExact && isInQuery(text, nameAt) ? 'query' : isExact);
+    if (isExact) return read(assigned, isInQuery(text, nameAt) ? 'query' : true);
+    return (
+      readBlock(text, nameAt, assigned) ??
+      readPassphrase(text, nameAt, assigned) ??
+      read(skip(yamlProperty, text, assigned), false)
+    );
   }
   const next = text[nameEndAt] ?? '';
-  if (!' \t\n\r"\'\\>'.includes(next) || next === '') return null;
+  if (!' \t\n\r"\'\\><'.includes(next) || next === '') return null;
   const beside = gapEnd(valueBeside);
-  if (beside >= 0) return readValue(text, beside, false);
+  if (beside >= 0) return read(beside, text[beside - 1] === '>' ? 'tag' : false);
   const before = text.slice(Math.max(0, nameAt - MAX_LOOK_BEHIND), nameAt);
-  if (next === '>') {
+  if (/<[\w.:-]{0,60}$/.test(before)) {
     const at = gapEnd(tagEnd);
-    return at >= 0 && /<[\w.:-]{0,60}$/.test(before) ? readValue(text, at, 'tag') : null;
+    return at >= 0 ? read(at, 'tag') : null;
   }
+  const attribute = gapEnd(attributeEnd);
+  if (attribute >= 0 && attributeBefore.test(before)) return read(attribute, 'tag');
+  const second = gapEnd(callGap);
+  if (second >= 0 && callBefore.test(before)) return read(second, true);
+  const told = gapEnd(isGap);
+  if (told >= 0) return read(told, true);
   const at = gapEnd(argumentGap);
   if (at < 0 && !netrcBefore.test(before)) return null;
-  if (optionBefore.test(before)) return text[at] === '-' ? null : readValue(text, at, 'argument');
-  if (netrcBefore.test(before)) {
-    const gap = /\s{1,80}/y;
-    return readValue(text, gapEnd(gap), true);
-  }
-  if (instructionBefore.test(before)) return readValue(text, at, true);
+  if (optionBefore.test(before)) return text[at] === '-' ? null : read(at, true);
+  if (netrcBefore.test(before)) return read(gapEnd(/\s{1,80}/y), true);
+  if (instructionBefore.test(before)) return read(at, true);
   const isPassword = /^pass|^pwd/i.test(text.slice(nameAt, nameEndAt));
-  return isPassword && text[at] === "'" ? readValue(text, at, false) : null;
+  const isGiven = text[at] === "'" || (text[at] === '"' && /\b(?:set|with)\s{1,4}$/i.test(before));
+  return isPassword && isGiven ? read(at, false) : null;
+}
+
+/** The position after a sticky pattern, or the given one if it does not match. */
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+/** All lines of the YAML block that starts there; null if there is none. */
+function readBlock(text: string, nameAt: number, at: number): Value | null {
+  const start = skip(blockHead, text, at);
+  if (start === at) return null;
+  const nameLine = text.lastIndexOf('\n', nameAt) + 1;
+  // The whole block may be quoted, as by a hook or a mail.
+  const prefix = /(?:remote: |> |# |\/\/ |\+)?/y;
+  const prefixLength = skip(prefix, text, nameLine) - nameLine;
+  const indentation = indentationOf(text, nameLine + prefixLength);
+  const most = Math.min(text.length, start + MAX_VALUE_LENGTH);
+  let first = -1;
+  let end = start;
+  for (let line = start; line < most; ) {
+    const newline = text.indexOf('\n', line);
+    const next = newline < 0 || newline >= most ? most : newline + 1;
+    const content = text.slice(Math.min(line + prefixLength, next), next).trimEnd();
+    if (content !== '') {
+      const indented = indentationOf(text, line + prefixLength);
+      if (indented <= indentation) break;
+      if (first < 0) first = line + prefixLength + indented;
+      end = line + prefixLength + content.length;
+    }
+    line = next;
+  }
+  if (first < 0) return null;
+  return judge(text, nameAt, { start: first, end }, { isExact: false, isQuoted: true });
+}
+
+/** How far a line is indented, with the marks of a list. */
+function indentationOf(text: string, at: number): number {
+  return skip(/(?:[ \t]|-(?=[ \t])){0,200}/y, text, at) - at;
+}
+
+/** A passphrase of bare words up to the end of its line; null if there is none. */
+function readPassphrase(text: string, nameAt: number, at: number): Value | null {
+  if (!/^passphrase/i.test(text.slice(nameAt, nameAt + 10))) return null;
+  const end = skip(
+    /[\p{L}\d'-]{1,40}(?:[ \t][\p{L}\d'-]{1,40}){2,20}(?=[ \t]{0,8}(?:\r?\n|$))/uy,
+    text,
+    at,
+  );
+  return end > at
+    ? judge(text, nameAt, { start: at, end }, { isExact: false, isQuoted: true })
+    : null;
 }
 
 function isInQuery(text: string, nameAt: number): boolean {
@@ -102,42 +190,37 @@ function isInQuery(text: string, nameAt: number): boolean {
   );
 }
 
-type Place = boolean | 'query' | 'tag' | 'argument';
+type Place = boolean | 'query' | 'tag';
 
 /** The value that starts there, quoted or not. `true`: a place where there is no prose. */
-function readValue(text: string, at: number, place: Place): Value | null {
+function readValue(text: string, nameAt: number, at: number, place: Place): Value | null {
   const isExact = place !== false;
   const quote = readQuote(text, at);
-  if (quote !== null) {
-    const start = at + quote.length;
-    const end = findClosing(text, start, quote);
-    if (end !== null)
-      return judge(
-        text,
-        { start, end },
-        { isExact: isExact && place !== 'argument', isQuoted: true },
-      );
-    // Not closed: the text was truncated, or the quotation mark is part of the value.
-    return judge(
-      text,
-      { start, end: measureBare(text, start, place) },
-      { isExact, isQuoted: false },
-    );
+  if (quote === null) {
+    const end = measureBare(text, at, place);
+    return judge(text, nameAt, { start: at, end }, { isExact, isQuoted: false });
   }
-  const end = measureBare(text, at, place);
-  return judge(text, { start: at, end }, { isExact, isQuoted: false });
+  const start = at + quote.length;
+  const end = findClosing(text, start, quote);
+  if (end !== null) return judge(text, nameAt, { start, end }, { isExact, isQuoted: true });
+  // Not closed on its line: it continues, the text was truncated, or the quotation mark is part of the value.
+  const last = Math.max(skip(wordsOverLines, text, start), measureBare(text, start, place));
+  return judge(text, nameAt, { start, end: last }, { isExact, isQuoted: false });
 }
 
 function judge(
   text: string,
+  nameAt: number,
   range: Range,
-  context: { isExact: boolean; isQuoted: boolean },
+  kind: { isExact: boolean; isQuoted: boolean },
 ): Value | null {
   const value = text.slice(range.start, range.end);
   // An earlier redaction left the text next to a mask on purpose.
   if (value === '' || value.includes(BARRIER) || text[range.end] === BARRIER) return null;
-  const next = text.slice(range.end, range.end + 40);
-  return { ...range, isHarmless: isHarmless(value, { ...context, next }) };
+  const next = text.slice(range.end, range.end + 80);
+  const around = text.slice(Math.max(0, nameAt - 80), nameAt);
+  const before = around.slice(around.lastIndexOf('\n') + 1);
+  return { ...range, isHarmless: isHarmless(value, { ...kind, before, next }) };
 }
 
 /** A quotation mark with the backslashes before it, as in JSON within JSON. */

@@ -176,7 +176,7 @@ function* redactNamed(
   return yield* redactText(text, own, known);
 }
 
-const nameContext = { isExact: false, isQuoted: true, next: '' };
+const nameContext = { isExact: false, isQuoted: true, before: '', next: '' };
 
 function collect(value: unknown, path: string, key: string | null, groups: Groups): void {
   if (typeof value === 'string') {

@@ -42,6 +42,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   form('sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_', /\w{10,512}/y),
   form('whsec_', /[\w+/=-]{20,512}/y),
   form('sq0atp- sq0csp-', /[\w-]{22,64}/y),
+  form('EAAA', /[\w-]{60}(?![\w-])/y),
   form('shpat_ shpca_ shppa_ shpss_ shptka_', /[\dA-Fa-f]{32}/y),
   form('EZAK EZTK', /[A-Za-z\d]{54}/y),
   form('FLWSECK- FLWSECK_TEST-', /[A-Za-z\d]{12,64}/y),
@@ -89,9 +90,20 @@ export const tokenFormats: readonly TokenFormat[] = [
   form('A3-', /[A-Z\d]{6}(?:-[A-Z\d]{5,11}){4,5}/y),
   form('p8e-', /[A-Za-z\d]{32}/y),
   form('dt0c01. dt0s01. dt0s16.', /[A-Z\d]{24}\.[A-Z\d]{64}/y),
+  form('sl.', /[\w-]{100,2048}/y),
+  // Hashes of passwords
+  form('$2a$ $2b$ $2y$', /\d\d\$[./A-Za-z\d]{53}/y),
+  form('$1$ $apr1$ $5$ $6$', /(?:rounds=\d{1,9}\$)?[./A-Za-z\d]{1,16}\$[./A-Za-z\d]{22,86}/y),
+  form('$y$ $7$ $gy$', /[./A-Za-z\d]{1,16}\$[./A-Za-z\d]{1,86}\$[./A-Za-z\d]{43}/y),
+  form(
+    '$argon2i$ $argon2d$ $argon2id$',
+    /[\w=,$]{1,64}\$[+/A-Za-z\d]{8,128}\$[+/A-Za-z\d]{16,256}/y,
+  ),
   // Issue trackers, monitoring, CI
   form('lin_api_ lin_oauth_', /[A-Za-z\d]{32,64}/y),
   form('ntn_', /[A-Za-z\d]{40,64}/y),
+  form('secret_', /[A-Za-z\d]{43}(?![A-Za-z\d])/y),
+  form('pat', /[A-Za-z\d]{14}\.[\da-f]{64}/y),
   form('figd_ figo_ figu_ figr_', /[\w-]{40,128}/y),
   form('PMAK-', /[\da-f]{24}-[\da-f]{34}/y),
   form('glc_', /[\w+/=-]{32,512}/y),

@@ -4,8 +4,10 @@ import type { Range } from './ranges.ts';
 /** Schemes of databases, with any driver suffix: `postgresql+asyncpg`, `mongodb+srv`. */
 const databaseScheme =
   /(?:^|[^a-z\d])(?:postgres(?:ql)?|mysql|mariadb|mssql|sqlserver|oracle|mongodb|rediss?|valkeys?|amqps?|clickhouse|cockroachdb|snowflake)(?:\+[a-z\d_.+-]*)?$/i;
-/** A user without a password is not a secret here. */
+/** Here a user without a password is never a token. */
 const sshScheme = /(?:^|[^a-z\d])(?:git\+)?ssh$/i;
+/** How much of a user is looked at. */
+const MAX_USER_LENGTH = 512;
 const MAX_SCHEME_LENGTH = 40;
 
 /** Ends a URL: white space, an angle bracket, or a closing quotation mark. */
@@ -14,8 +16,8 @@ const end = /[\s<>`]|["'](?=[\s,:;)\]}]|$)|:\/\//g;
 const port = /^\d{0,5}$/;
 
 /**
- * Finds the user-info of every URL in a text, except users without a password in URLs of databases and ssh,
- * which are not secrets.
+ * Finds the user-info of every URL in a text, except users without a password, which are not secrets unless they look
+ * like a token.
  */
 export function findUrlCredentials(text: string): Range[] {
   const found: Range[] = [];
@@ -58,6 +60,7 @@ function measureCredentials(rest: string, scheme: string): number {
     const hasPassword = colon >= 0 && colon < inAuthority;
     if (!hasPassword && (isDatabase || sshScheme.test(scheme))) return 0;
     const user = authority.slice(0, hasPassword ? colon : inAuthority);
+    if (!hasPassword && !isToken(user)) return 0;
     const isOrdinary = hasPassword ? /["',]/.test(user) : /^$|[^\w.~%!$&*+=-]/.test(user);
     if (isOrdinary) return 0;
     // A database password may contain both an @ and a slash.
@@ -71,6 +74,16 @@ function measureCredentials(rest: string, scheme: string): number {
   const last = rest.lastIndexOf('@');
   if (!port.test(afterColon)) return last;
   return isDatabase && !/["',?]/.test(rest.slice(0, last)) ? last : 0;
+}
+
+/** Whether one part of a user is long and looks random. */
+function isToken(user: string): boolean {
+  return user
+    .slice(0, MAX_USER_LENGTH)
+    .split(/[.-]/)
+    .some(
+      (part) => part.length >= 16 && (/\d/.test(part) ? /[A-Za-z]/.test(part) : part.length >= 32),
+    );
 }
 
 /** A user and a password, truncated by the end of a text. */

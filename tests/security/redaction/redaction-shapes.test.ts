@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { createRedactor, redact } from '../../../lib/security/redaction/redactor.ts';
 import { harmlessTexts } from './harmless-texts.ts';
-import { secretShapes } from './secret-shapes.ts';
+import { secretShapes as formats } from './secret-shapes.ts';
+import { secretsInUse } from './secrets-in-use.ts';
+
+const secretShapes = [...formats, ...secretsInUse];
 
 describe('in the test data of redaction', () => {
-  it('there are at least 72 distinct secrets and 200 distinct harmless texts', () => {
-    expect(new Set(secretShapes.map(({ text }) => text)).size).toBeGreaterThanOrEqual(72);
-    expect(new Set(harmlessTexts).size).toBeGreaterThanOrEqual(200);
+  it('there are at least 400 distinct secrets and 500 distinct harmless texts', () => {
+    expect(new Set(secretShapes.map(({ text }) => text)).size).toBeGreaterThanOrEqual(400);
+    expect(new Set(harmlessTexts).size).toBeGreaterThanOrEqual(500);
     expect(new Set(harmlessTexts).size).toBe(harmlessTexts.length);
   });
 

@@ -6,7 +6,7 @@ const random36 = 'aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5';
 describe('redact', () => {
   it.each([
     ['https://user:secret@host/path', 'https://[redacted]@host/path'],
-    ['https://secret@host', 'https://[redacted]@host'],
+    [`https://${random36}@host`, 'https://[redacted]@host'],
     ['HTTPS://user:secret@host', 'HTTPS://[redacted]@host'],
     ['git+ssh://git:secret@host', 'git+ssh://[redacted]@host'],
     [
@@ -121,6 +121,7 @@ describe('redact', () => {
   it.each([
     '',
     'https://host/path?q=a@b',
+    'https://ada@host',
     'https://host:8080/@scope/package',
     'http://[::1]:8080/a@b',
     'http://127.0.0.1:54329',
@@ -162,6 +163,15 @@ describe('redact', () => {
       'a'.repeat(100),
       'postgres+a',
       "'",
+      'zip -P ',
+      'a:b@tcp(',
+      'docker login -p ',
+      'password: |\n ',
+      '"kty"',
+      '-----BEGIN PRIVATE KEY-----\n',
+      'x: -----BEGIN PRIVATE KEY-----\nx: ',
+      'YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo= ',
+      'token: a.a.a.a(',
       '%20',
       '@',
       ':',

@@ -8,26 +8,26 @@ export interface SecretShape {
 }
 
 // Every secret is assembled here, so that no scanner reports this file as a leak.
-const join = (...parts: string[]) => parts.join('');
+export const join = (...parts: string[]) => parts.join('');
 
-const alnum = 'aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5hJ7kL9nP1qR3tV5wX7zA9cD1eF3gH5jK7mN9';
-const hex = '0f3a9c5e7b1d8264'.repeat(4);
+export const alnum = 'aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5hJ7kL9nP1qR3tV5wX7zA9cD1eF3gH5jK7mN9';
+export const hex = '0f3a9c5e7b1d8264'.repeat(4);
 const upper = 'Q3ZX7KPLM2WN5RTV';
 const digits = '123456789012';
-const base64Of = (text: string) => Buffer.from(text).toString('base64');
-const take = (length: number) => alnum.slice(0, length);
+export const base64Of = (text: string) => Buffer.from(text).toString('base64');
+export const take = (length: number) => alnum.slice(0, length);
 
 const jwtHead = base64Of('{"alg":"HS256","typ":"JWT"}').replaceAll('=', '');
 const jwtBody = base64Of('{"sub":"1234567890","name":"A Person"}').replaceAll('=', '');
 const jwt = `${jwtHead}.${jwtBody}.${take(43)}`;
 const githubToken = join('gh', 'p_', take(36));
-const pem = (label: string, lines: number) =>
+export const pem = (label: string, lines: number) =>
   [
     join('-----BEGIN ', label, '-----'),
     ...Array.from({ length: lines }, (_, n) => `${n}${alnum.slice(n, n + 60)}`),
     join('-----END ', label, '-----'),
   ].join('\n');
-const pemBody = (lines: number) =>
+export const pemBody = (lines: number) =>
   Array.from({ length: lines }, (_, n) => `${n}${alnum.slice(n, n + 60)}`);
 
 /** A service's secret, alone on a log line. */

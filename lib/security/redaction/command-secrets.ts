@@ -1,0 +1,149 @@
+import { BARRIER } from './mask.ts';
+import { findAll, type Range } from './ranges.ts';
+
+/** How far the options of a command are searched. */
+const MAX_COMMAND_LENGTH = 500;
+
+const value = `(?:"([^"\\0\\n]{1,200})"|'([^'\\0\\n]{1,200})'|([^\\s"'\`\\0|;&]{1,200}))`;
+/** An option whose value follows it, after white space or `=`. */
+const option = (name: string) => new RegExp(`(?:^|\\s)${name}(?:[ \\t]{1,4}|=)${value}`, 'g');
+/** An option whose value follows it without a gap. */
+const joined = (name: string) => new RegExp(`(?:^|\\s)${name}(?!-)${value}`, 'g');
+
+/** How many commands are searched among the options of another, as after `ssh host`. */
+const MAX_NESTED = 4;
+
+/** Options and arguments of commands that are passwords, by the name of the command. */
+const commands: readonly { names: string; secrets: readonly RegExp[]; only?: RegExp }[] = [
+  {
+    names:
+      'docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|regctl|az|ibmcloud|oc|argocd|heroku|cf',
+    secrets: [option('-p'), joined('-p(?!assword)')],
+    // Elsewhere it is a port or a project.
+    only: /\s(?:login|auth)\s/,
+  },
+  {
+    names: 'mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat',
+    secrets: [option('-p')],
+  },
+  {
+    names: 'mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|xtrabackup',
+    secrets: [joined('-p')],
+  },
+  { names: 'redis-cli|valkey-cli', secrets: [option('-a')] },
+  {
+    names:
+      'sqlcmd|bcp|isql|osql|mosquitto_pub|mosquitto_sub|mosquitto_passwd|unzip|zip|clickhouse-client',
+    secrets: [option('-P')],
+  },
+  {
+    names: 'ldapsearch|ldapadd|ldapmodify|ldapdelete|ldapwhoami|ldappasswd',
+    secrets: [option('-w')],
+  },
+  { names: '7z|7za|7zr|7zz|rar|unrar', secrets: [joined('-p')] },
+  {
+    names: 'sshpass|cqlsh|snowsql|beeline|influx|pscp|plink',
+    secrets: [option('-p'), option('-pw')],
+  },
+  { names: 'openssl', secrets: [/\spass:(?:()()([^\s"'\0]{1,200}))/g] },
+  {
+    names: 'smbclient|smbget|rpcclient',
+    secrets: [/(?:^|\s)(?:-U|--user)[ \t=]{0,4}["']?[^\s%"']{1,100}%(?:()()([^\s"'\0]{1,200}))/g],
+  },
+  {
+    names: 'lftp|ncftp',
+    secrets: [/(?:^|\s)-u[ \t]{1,4}["']?[^\s,"']{1,100},(?:()()([^\s"'\0]{1,200}))/g],
+  },
+  {
+    names: 'htpasswd',
+    secrets: [
+      new RegExp(
+        `\\s-\\w{0,8}b\\w{0,8}(?:\\s{1,4}-\\w{1,8}){0,4}\\s{1,4}\\S{1,200}\\s{1,4}[^\\s-]\\S{0,100}\\s{1,4}${value}`,
+        'g',
+      ),
+    ],
+  },
+  {
+    names: 'net',
+    secrets: [new RegExp(`^ use .{1,200}?\\/user:\\S{1,100}\\s{1,4}${value}`, 'gi')],
+  },
+  { names: 'vault', secrets: [new RegExp(`^ login (?:-\\S{1,40} ){0,4}(?!-)${value}`, 'g')] },
+  {
+    names: 'sqlplus|sqlcl|sqlldr|expdp|impdp|exp|imp|rman',
+    secrets: [/\s["']?[\w$#.-]{1,60}\/(?:()()([^\s@"'/\0]{1,200}))@/g],
+  },
+  { names: 'curl|wget|http|https|xh', secrets: [userOption('(?:-u|--user|--proxy-user|-U)')] },
+];
+
+/** `-u name:password`, quoted or not, also without a gap; but not `-u https://host`. */
+function userOption(names: string): RegExp {
+  return new RegExp(
+    `(?:^|\\s)${names}[ \\t=]{0,4}["']?[^\\s:'"$]{1,200}:(?!\\/\\/)(?!\\d{1,5}(?:[\\s"']|$))(?:()()([^\\s'"\\0]{1,400}))`,
+    'g',
+  );
+}
+
+const command = new RegExp(
+  `(?<![\\w.@-])(?:${commands.map(({ names }) => `(${names})`).join('|')})(?:\\.exe)?(?=[ \\t])`,
+  'g',
+);
+/** What ends a command, outside of quotation marks. */
+const commandEnd = /[\r\n\0]|\s(?:\||&&|;)\s/;
+
+/** Passwords in places of their own. Their last group is the password. */
+const places: readonly RegExp[] = [
+  /\becho[ \t]{1,4}["']?[\w.-]{1,64}:([^\s"'\0|]{1,200})["']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]{1,4})?chpasswd\b/g,
+  /\bConvertTo-SecureString[ \t]{1,4}(?:-String[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
+  // SQL
+  /\bconn(?:ect)?[ \t]{1,4}[\w$#]{1,30}\/([^\s@/"'\0]{1,128})(?=@)/gi,
+  /\bIDENTIFIED[ \t]{1,4}(?:WITH[ \t]{1,4}\S{1,60}[ \t]{1,4})?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
+  /\bPASSWORD\([ \t]{0,4}'([^'\0\n]{1,200})'[ \t]{0,4}\)/gi,
+  // A line of .pgpass, and of .curlrc
+  /^[\w.*-]{1,253}:(?:\d{4,5}|\*):[^:\s]{1,63}:[^:\s]{1,63}:((?:[^\r\n\0:\\]|\\.){1,200})$/gm,
+  /^[ \t]{0,8}(?:proxy-)?user[ \t]{0,4}[= \t][ \t]{0,4}"?[^\s:"]{1,100}:(?!\/\/)([^\s"\0]{1,200})"?$/gm,
+  // Directives of redis.conf
+  /^[ \t]{0,8}(?:requirepass|masterauth|sentinel[ \t]auth-pass[ \t]\S{1,60})[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
+  // FTP, POP3, IMAP, SMTP and Redis
+  /\bUSER[ \t]\S{1,100}\r?\n(?:[^\r\n]{0,120}\r?\n)?[^\r\n\w]{0,8}PASS[ \t]([^\r\n\0]{1,200})/g,
+  /(?:^|[\s>:])[A-Za-z]{0,8}\d{1,8}[ \t]LOGIN[ \t]"?[^\s"]{1,100}"?[ \t]"?([^\s"\0]{1,200})/g,
+  /\bAUTH[ \t](?:PLAIN|LOGIN|XOAUTH2)[ \t]([A-Za-z\d+/]{8,4096}={0,2})/g,
+  /^AUTH[ \t](?:\w{1,60}[ \t])?((?=\S{0,200}\d)(?=\S{0,200}[A-Za-z])\S{8,200})$/gm,
+];
+
+/** Finds passwords in the options of commands, in files of clients, and in the log of a protocol. */
+export function findCommandSecrets(text: string): Range[] {
+  const found: Range[] = [];
+  const add = (end: number, secret: string) => {
+    if (!/^\$|\0/.test(secret)) found.push({ start: end - secret.length, end });
+  };
+  let searched = 0;
+  let nested = 0;
+  for (const match of findAll(text, command)) {
+    nested = match.index < searched ? nested + 1 : 0;
+    if (nested > MAX_NESTED) continue;
+    const at = match.index + match[0].length;
+    const rest = text.slice(at, at + MAX_COMMAND_LENGTH);
+    const options = rest.slice(0, commandEnd.exec(rest)?.index);
+    searched = Math.max(searched, at + options.length);
+    const index = match.findIndex((name, group) => group > 0 && name !== undefined);
+    const { secrets, only } = commands[index - 1] ?? { secrets: [] };
+    if (only?.test(options) === false) continue;
+    for (const pattern of secrets) {
+      for (const { 0: all, 1: double, 2: single, 3: bare, index: from } of findAll(
+        options,
+        pattern,
+      )) {
+        const secret = double || single || bare || '';
+        const closing = double || single ? 1 : 0;
+        const end = from + all.lastIndexOf(secret) + secret.length;
+        if (end + closing <= options.length) add(at + end, secret);
+      }
+    }
+  }
+  for (const pattern of places) {
+    for (const { 0: all, 1: secret = '', index } of findAll(text, pattern)) {
+      if (!secret.includes(BARRIER)) add(index + all.lastIndexOf(secret) + secret.length, secret);
+    }
+  }
+  return found;
+}
