@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { listChannels } from '../lib/alerts/channels/list-channels.ts';
 import { openAlertChannels } from '../lib/alerts/channels/open-channels.ts';
+import { linkToIncidents } from '../lib/alerts/channels/page-link.ts';
 import { tryChannel } from '../lib/alerts/deliveries/try-channel.ts';
 import { systemClock } from '../lib/clock.ts';
 import { alertSendingVariables } from '../lib/config/alerts/channels.ts';
@@ -79,10 +80,9 @@ async function tryChannels(db: Database | null, only: string | undefined): Promi
     else process.stderr.write('there is no such channel: see `npm run alerts -- list`\n');
     return 1;
   }
+  const link = linkToIncidents(config);
   const outcomes = await Promise.all(
-    channels.map((channel) =>
-      tryChannel(channel, { clock: systemClock, publicUrl: config.PUBLIC_URL }),
-    ),
+    channels.map((channel) => tryChannel(channel, { clock: systemClock, link })),
   );
   for (const [index, { name }] of channels.entries()) {
     const reason = outcomes[index] ?? null;

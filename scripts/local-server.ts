@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { rememberInFolder } from '../lib/alerts/outage/folder-memory.ts';
 import { PendingWork } from '../lib/async.ts';
@@ -18,7 +19,7 @@ import { startMaintenance } from '../lib/database/embedded/maintenance.ts';
 import { migrate } from '../lib/database/migrate.ts';
 import { openDatabase } from '../lib/database/open.ts';
 import { buildDeps } from '../lib/deps.ts';
-import { parseNetworks } from '../lib/http/network.ts';
+import { isInNetworks, parseNetworks } from '../lib/http/network.ts';
 import { chooseConnectionLimits } from '../lib/http/open-connections.ts';
 import { serveNode } from '../lib/http/serve.ts';
 import { createLiveApp } from '../lib/live/app.ts';
@@ -29,7 +30,7 @@ import { openRedis } from '../lib/rate-limits/redis.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { isPagePath, opensPage, PAGE_PATH } from '../lib/surfaces/page.ts';
-import { findSurface } from '../lib/surfaces/surface-paths.ts';
+import { findSurface, surfaces } from '../lib/surfaces/surface-paths.ts';
 import { LoginCodes } from '../lib/users/login-codes.ts';
 import { makeArchiveFolder } from '../lib/worker/archive/archive.ts';
 import { PAGE_FOLDER } from './page/build-page.ts';
@@ -68,6 +69,8 @@ export async function startLocalServer(
   const config = readConfig(localVariables, environment);
   const listen = readConfig(listenVariables, environment);
   rejectShortSecret(config);
+  const { BASE_PATH: basePath } = listen;
+  rejectOwnPath(basePath);
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog(config.LOG_LEVEL, systemClock, undefined, redactor);
   const { db, embedded } = await openLocalDatabase(config, log);
@@ -112,30 +115,41 @@ export async function startLocalServer(
       ),
     };
     const page = createPageApp(PAGE_FOLDER);
+    const proxies = parseNetworks(config.TRUSTED_PROXIES);
+    /** The base path that a trusted proxy names, which removes it from the requests. */
+    const forwardedPrefix = ({ headers, socket }: IncomingMessage): string => {
+      const prefix = headers['x-forwarded-prefix'];
+      if (prefix === undefined || !isInNetworks(socket.remoteAddress ?? '', proxies)) return '';
+      return listenVariables.shape.BASE_PATH.safeParse(prefix).data ?? '';
+    };
     const server = await serveNode({
       fetch(request, bindings) {
         const { pathname } = new URL(request.url);
-        if (opensPage(request)) return redirectTo(`${PAGE_PATH}/`);
+        const base = basePath || forwardedPrefix(bindings.incoming);
+        bindings.basePath = base;
+        if (opensPage(request)) return redirectTo(`${base}${PAGE_PATH}/`);
         if (isPagePath(pathname)) return page.fetch(request, bindings);
         return apps[findSurface(pathname).name].fetch(request, bindings);
       },
       host: listen.HOST,
       port: listenPort(listen),
+      basePath,
       log,
       clock: systemClock,
-      connections: chooseConnectionLimits(parseNetworks(config.TRUSTED_PROXIES)),
+      connections: chooseConnectionLimits(proxies),
     });
     const announcement = await announceServer(config.DATA_DIR, server.url, log);
     const repeating = [startStaleRunSweep({ ...deps, outageMemory })];
     if (db.driver === 'embedded') repeating.push(startMaintenance(db, deps));
+    const url = `${server.url}${basePath}`;
     return {
-      url: server.url,
+      url,
       embedded,
       issueLoginLink() {
         const { AUTH_USERNAME: username, AUTH_PASSWORD: password, JWT_SECRET: key } = config;
         if (username === undefined || password === undefined || key === undefined) return null;
         // In the fragment, which a browser never sends to a server.
-        return `${server.url}/app/login#${loginCodes.issue(username)}`;
+        return `${url}${PAGE_PATH}/login#${loginCodes.issue(username)}`;
       },
       async close() {
         stopping.abort();
@@ -149,6 +163,16 @@ export async function startLocalServer(
     await db.close();
     throw error;
   }
+}
+
+/** Otherwise a request for `/app/…` could mean two things: proxies may remove the base path or keep it. */
+function rejectOwnPath(basePath: string): void {
+  const first = (path: string) => path.split('/', 2)[1];
+  const own = [PAGE_PATH, ...surfaces.flatMap(({ paths }) => paths)].map(first);
+  if (basePath === '' || !own.includes(first(basePath))) return;
+  throw new ConfigError(
+    `BASE_PATH must not begin with /${first(basePath)}, which is a path of this server: use another one, such as /backup`,
+  );
 }
 
 function redirectTo(path: string): Response {

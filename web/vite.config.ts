@@ -9,6 +9,10 @@ const server = process.env.SERVER_URL ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
   base: '/app/',
+  // The server moves the addresses in index.html below its base path. Scripts and styles find theirs by themselves.
+  experimental: {
+    renderBuiltUrl: (_file, { hostType }) => (hostType === 'html' ? undefined : { relative: true }),
+  },
   plugins: [react(), startScript(target), firstPageBudget()],
   build: {
     target,

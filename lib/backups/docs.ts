@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import type openapi from '../../openapi.json';
+import { basePathOf } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
@@ -9,7 +11,7 @@ const SCRIPT_PATH = '/docs/scalar.js';
 
 /** Without these settings the page would contact Scalar's servers. */
 const start = `Scalar.createApiReference('#reference', ${JSON.stringify({
-  url: '/openapi.json',
+  url: 'openapi.json',
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,
@@ -18,6 +20,7 @@ const start = `Scalar.createApiReference('#reference', ${JSON.stringify({
   mcp: { disabled: true },
 })});`;
 
+// Relative addresses, because a proxy may publish the server below a path.
 const page = `<!doctype html>
 <html lang="en">
 <head>
@@ -26,9 +29,9 @@ const page = `<!doctype html>
 <title>Backup Observatory API</title>
 </head>
 <body>
-<noscript>This page needs JavaScript. As JSON: <a href="/openapi.json">/openapi.json</a></noscript>
+<noscript>This page needs JavaScript. As JSON: <a href="openapi.json">openapi.json</a></noscript>
 <div id="reference"></div>
-<script src="${SCRIPT_PATH}"></script>
+<script src="${SCRIPT_PATH.slice(1)}"></script>
 <script>${start}</script>
 </body>
 </html>
@@ -60,7 +63,8 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     },
     async (_input, _deps: BackupsDeps, c) => {
       const document = await import('../../openapi.json', { with: { type: 'json' } });
-      return c.json(document.default);
+      const base = basePathOf(c);
+      return c.json(base === '' ? document.default : below(base, document.default));
     },
   ),
   endpoint(
@@ -89,3 +93,13 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     },
   ),
 ];
+
+/** The document for clients of a server that is published below a path. */
+function below(base: string, document: typeof openapi) {
+  const moved = ({ url }: { url: string }) => ({ url: `${base}${url}`.replace(/\/$/, '') });
+  const paths = Object.entries(document.paths).map(([path, item]) => [
+    path,
+    'servers' in item ? { ...item, servers: item.servers.map(moved) } : item,
+  ]);
+  return { ...document, servers: [{ url: base }], paths: Object.fromEntries(paths) };
+}

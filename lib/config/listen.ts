@@ -1,11 +1,25 @@
 import * as z from 'zod';
 import { port } from './values.ts';
 
+/** Segments of letters, digits and `-._~`, which no proxy rewrites; `.` and `..` would be resolved. */
+const basePath = z
+  .string()
+  .regex(
+    /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/,
+    'must be a path like /backup, of letters, digits and `-._~`',
+  )
+  .transform((path) => path.replace(/\/$/, ''));
+
 /** Where `npm start` listens. */
 export const listenVariables = z.object({
   HOST: z.string().default('127.0.0.1').describe('address that `npm start` binds'),
   PORT: port.optional().describe('port that `npm start` listens on; default 8080'),
   SERVER_PORT: port.optional().describe('used if PORT is unset'),
+  BASE_PATH: basePath
+    .default('')
+    .describe(
+      'path below which a proxy publishes this server, such as `/backup`; default: none. See docs/deploy.md',
+    ),
 });
 
 export type ListenConfig = z.output<typeof listenVariables>;

@@ -7,6 +7,7 @@ import { freshnessVariables } from './freshness.ts';
 import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
+import { listenVariables } from './listen.ts';
 import { logVariables } from './log.ts';
 import { mailVariables } from './mail.ts';
 import { backendVariables } from './mcp.ts';
@@ -26,6 +27,7 @@ export const observatoryVariables = z.object({
   ...mailVariables.shape,
   ...channelVariables.shape,
   ...freshnessVariables.shape,
+  BASE_PATH: listenVariables.shape.BASE_PATH,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
   // Needed to find git.

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
 import { AppError } from '../errors.ts';
+import { cleanText } from '../text/clean-text.ts';
 import type { ReadConnection } from './client-address.ts';
 import type { HttpEnv } from './env.ts';
 import { isInNetworks, parseNetworks } from './network.ts';
@@ -36,7 +37,7 @@ export function rejectCrossSite(
     const isCrossSite = isForeign(site, c.req.header('origin'), () => hostsOf(c));
     const isPublic = isReading(c) && isForOtherSites(c.req.path);
     if (isCrossSite && !isPublic && !isAllowed(c, site)) {
-      throw new AppError('FORBIDDEN', 'requests from pages of other origins are not allowed');
+      throw new AppError('FORBIDDEN', explainRejection(site, c.req.header('origin'), hostsOf(c)));
     }
     c.set('isCrossSite', isCrossSite);
     c.set(
@@ -79,6 +80,23 @@ function isSameOrigin(
     /^https?:/i.test(origin) &&
     hosts().some((host) => isOriginOf(origin, host))
   );
+}
+
+const MAX_SHOWN = 200;
+
+/**
+ * What is wrong. Unless the browser says that the page is another site's, it is probably our own, behind a proxy that
+ * changes the Host header or drops its port.
+ */
+function explainRejection(
+  site: string | undefined,
+  origin: string | undefined,
+  hosts: readonly string[],
+): string {
+  const message = 'requests from pages of other origins are not allowed';
+  if (site === 'cross-site' || origin === undefined || !URL.canParse(origin)) return message;
+  const shown = (text: string) => cleanText(text, MAX_SHOWN);
+  return `${message}: the page is at ${shown(new URL(origin).origin)}, but the request was sent to ${hosts.map(shown).join(' and ')}. If that is the same place, a proxy changes the Host header or drops its port: let it pass the header on (nginx: proxy_set_header Host $http_host;)`;
 }
 
 /** Whether the request has a safe method, which changes nothing. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Context } from 'hono';
 
 /** Responds on the connection itself, with the headers that middleware has set. */
 export type TakeOver = (headers: Headers) => void;
@@ -10,6 +11,8 @@ export interface HttpEnv {
     incoming?: { socket: { remoteAddress?: string | undefined } };
     /** The response of the Node.js server, for a handler that takes the connection over. */
     outgoing?: ServerResponse;
+    /** The path below which a proxy publishes the server, such as `/backup`; empty or missing: none. */
+    basePath?: string;
   };
   Variables: {
     requestId: string;
@@ -35,4 +38,9 @@ export interface HttpEnv {
     /** The error of a token lookup that failed. */
     userError: unknown;
   };
+}
+
+/** The path below which clients reach this server, such as `/backup`; usually empty. Put it before every own path. */
+export function basePathOf(c: Context): string {
+  return (c as Context<HttpEnv>).env?.basePath ?? '';
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts';
 import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { warnOccasionally } from '../occasional-log.ts';
+import type { HttpEnv } from './env.ts';
 import {
   hasValidTarget,
   rejectMalformed,
@@ -39,12 +40,17 @@ const defaultLimits: ServerLimits = {
 };
 
 export interface ServerOptions {
-  fetch(request: Request, env: HttpBindings): Response | Promise<Response>;
+  fetch(request: Request, env: HttpBindings & HttpEnv['Bindings']): Response | Promise<Response>;
   log: Log;
   clock: Clock;
   limits?: Partial<ServerLimits>;
   /** Default: unlimited, for platforms with their own limits. `serveNode` has defaults. */
   connections?: ConnectionLimits;
+  /**
+   * A path such as `/backup`, which is removed from the start of a request's path. Requests without it are served too:
+   * proxies may remove it themselves, and programs on this machine do not use it. Default: none.
+   */
+  basePath?: string;
 }
 
 export interface ServeOptions extends ServerOptions {
@@ -84,7 +90,7 @@ const MAX_REQUESTS_PER_CONNECTION = 1_000;
  * with an `UpgradeResponse` as its response.
  */
 export function createNodeServer(options: ServerOptions): NodeServer {
-  const { log, clock } = options;
+  const { log, clock, basePath = '' } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const responses = new OpenResponses();
   /** Upgraded connections, which their owners close. */
@@ -116,6 +122,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
+    request.url = withoutBasePath(request.url, basePath);
     responses.add(response);
     if (closing) response.setHeader('Connection', 'close');
     response.once('finish', () => skipBody(request));
@@ -195,6 +202,14 @@ export function createNodeServer(options: ServerOptions): NodeServer {
       return closing;
     },
   };
+}
+
+/** `/backup/app/` becomes `/app/`, and `/backup` becomes `/`. */
+function withoutBasePath(target: string | undefined, basePath: string): string | undefined {
+  if (basePath === '' || !target?.startsWith(basePath)) return target;
+  const rest = target.slice(basePath.length);
+  if (rest.startsWith('/')) return rest;
+  return rest === '' || rest.startsWith('?') ? `/${rest}` : target;
 }
 
 /**

@@ -2,7 +2,7 @@ import { JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { Context } from 'hono';
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import type { HttpEnv } from '../http/env.ts';
+import { basePathOf, type HttpEnv } from '../http/env.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { readText } from '../http/request-body.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
@@ -76,8 +76,9 @@ export const sseEndpoints: readonly Endpoint<McpDeps>[] = [
     },
     async (_input, { sessions }: McpDeps, c) => {
       // A HEAD request gets here too, but nobody would read its stream.
+      const endpoint = `${basePathOf(c)}${MESSAGE_PATH}`;
       const stream =
-        c.req.method === 'GET' ? await sessions.open(MESSAGE_PATH, c.get('clientAddress')) : null;
+        c.req.method === 'GET' ? await sessions.open(endpoint, c.get('clientAddress')) : null;
       return new Response(stream, {
         headers: {
           'Content-Type': 'text/event-stream',

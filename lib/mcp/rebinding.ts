@@ -23,7 +23,7 @@ export function refuseRebinding(
     if (isLoopback(peer) && !isInNetworks(peer, trusted) && !localHost.test(host)) {
       throw new AppError(
         'FORBIDDEN',
-        'over a loopback connection the Host must be localhost, 127.0.0.1 or [::1]',
+        'over a loopback connection the Host must be localhost, 127.0.0.1 or [::1]: if a proxy on this machine passes requests on, list its address in TRUSTED_PROXIES',
       );
     }
     if (c.get('isCrossSite') && c.req.header('origin') !== undefined) {

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { AlertChannel } from '../alerts/channels/channel.ts';
 import { listChannels } from '../alerts/channels/list-channels.ts';
 import { openAlertChannels } from '../alerts/channels/open-channels.ts';
+import { linkToIncidents } from '../alerts/channels/page-link.ts';
 import { readStoredChannels, storeChannel } from '../alerts/channels/stored-channels.ts';
 import { tryChannel } from '../alerts/deliveries/try-channel.ts';
 import { findMissing } from '../config/features.ts';
@@ -174,8 +175,9 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     async ({ params: { name } }, deps: ObservatoryDeps, c) => {
       requireOwner(c, deps, 'channels');
       const { clock, config } = deps;
+      const link = linkToIncidents(config);
       const channel = await findChannel(deps, name);
-      const reason = await tryChannel(channel, { clock, publicUrl: config.PUBLIC_URL });
+      const reason = await tryChannel(channel, { clock, link });
       if (reason !== null) deps.log.warn('a test message was not sent', { channel: name, reason });
       return sendData(c, 'Tested the channel', { name, sent: reason === null, reason });
     },

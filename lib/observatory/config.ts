@@ -3,6 +3,7 @@ import { archiveLimits } from '../archives/limits.ts';
 import { findMissing, offersServerKeys } from '../config/features.ts';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Database } from '../database/database.ts';
+import { basePathOf } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readActiveModelId } from '../records/active-embedding-model.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
@@ -114,7 +115,7 @@ export const configEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         },
         gateway: { authorize_url: config.GATEWAY_AUTHORIZE_URL },
         report_recipients: config.SMTP_TO,
-        mcp: { path: MCP_PATH, has_token: hasMcpToken },
+        mcp: { path: `${basePathOf(c)}${MCP_PATH}`, has_token: hasMcpToken },
         limits: {
           question_chars: MAX_QUESTION_CHARS,
           confirmation_timeout_seconds: config.HITL_CONFIRMATION_TIMEOUT_SECONDS,

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { endSession } from '../users/ended-sessions.ts';
-import { clearSessionCookie } from '../users/session-cookie.ts';
+import { clearSessionCookie, rejectFalseHttps } from '../users/session-cookie.ts';
 import type { TokenSubject } from '../users/tokens.ts';
 import { notConfigured } from '../users/user-check.ts';
 import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
@@ -77,7 +77,7 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       summary:
         'Log a browser in, with a user name and password or with a login code, and set a cookie',
       description:
-        'The cookie holds an access token that no script can read: `__Host-backup-observatory` over https, `backup-observatory` over plain http. Wrong passwords count like those of /auth/login.',
+        'The cookie holds an access token that no script can read: `__Host-backup-observatory` over https (`__Secure-backup-observatory` if the server is below a path), `backup-observatory` over plain http. Wrong passwords count like those of /auth/login.',
       body: {
         encoding: 'json',
         schema: z.union([credentials, loginCode]),
@@ -85,11 +85,13 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
       responses: {
         200: wrapped('The session.', session),
+        400: refused('Invalid input, or a proxy claims https while the browser uses http.'),
         401: refused('Wrong user name or password, or a code that was used or has expired.'),
         ...refusals,
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
+      rejectFalseHttps(c); // before the code of a login link is used up
       // Failures are not counted: a code cannot be guessed, and any page can open a link with a wrong one.
       const subject =
         'code' in body

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { serveStatic } from '@hono/node-server/serve-static';
-import type { Context } from 'hono';
+import type { Context, Handler } from 'hono';
 import { Hono } from 'hono';
 import { nullIfMissing } from '../../lib/files.ts';
-import type { HttpEnv } from '../../lib/http/env.ts';
+import { basePathOf, type HttpEnv } from '../../lib/http/env.ts';
 import { HASHED_FILE_HEADERS, PAGE_HEADERS, PAGE_PATH } from '../../lib/surfaces/page.ts';
 
 /** Serves the built page in `folder`. Paths below /app that are not files are routes of the page. */
@@ -24,19 +24,27 @@ export function createPageApp(folder: string): Hono<HttpEnv> {
     }),
     (c) => c.text('there is no such file\n', 404),
   );
+  const openPage: Handler<HttpEnv> = async (c) => {
+    const page = await nullIfMissing(readFile(join(folder, 'index.html'), 'utf8'));
+    return page === null ? c.text(NOT_BUILT, 503) : c.html(movePage(page, basePathOf(c)));
+  };
+  app.get(`${PAGE_PATH}/`, openPage);
+  app.get(`${PAGE_PATH}/index.html`, openPage);
   app.get(
     `${PAGE_PATH}/*`,
     serveStatic({ root: folder, rewriteRequestPath: withoutPrefix }),
-    async (c) => {
-      const page = await nullIfMissing(readFile(join(folder, 'index.html'), 'utf8'));
-      return page === null ? c.text(NOT_BUILT, 503) : c.html(page);
-    },
+    openPage,
   );
   app.all('*', (c) => c.text('not allowed here\n', 405, { Allow: 'GET, HEAD' }));
   return app;
 }
 
 const NOT_BUILT = 'The page is not built: run `npm ci`, then `npm start`.\n';
+
+/** Moves all addresses of the page below a path. Its scripts address each other relatively, and read theirs from it. */
+function movePage(html: string, basePath: string): string {
+  return html.replaceAll(`"${PAGE_PATH}/`, `"${basePath}${PAGE_PATH}/`);
+}
 
 const withoutPrefix = (path: string) => path.slice(PAGE_PATH.length);
 

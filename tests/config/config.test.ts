@@ -28,6 +28,7 @@ describe('the configuration of an empty environment', () => {
     expect(read({})).toEqual({
       DATABASE_URL: undefined,
       DATA_DIR: resolve('.data'),
+      BASE_PATH: '',
       DATABASE_POOL_SIZE: 10,
       EMBEDDED_DB_PORT: 0,
       EMBEDDED_DB_PASSWORD: undefined,
@@ -247,6 +248,36 @@ describe('the port to listen on', () => {
 
   it.each(['-1', '65536', 'http', '80 80', '1e9', '0x1F90'])('cannot be %j', (value) => {
     expect(faultOf({ PORT: value }, listenVariables)).toMatch(/^PORT must be a port number/);
+  });
+});
+
+describe('BASE_PATH', () => {
+  const read = (BASE_PATH: string) => readConfig(listenVariables, { BASE_PATH }).BASE_PATH;
+
+  it.each([
+    ['', ''],
+    ['/', ''],
+    ['/backup', '/backup'],
+    ['/backup/', '/backup'],
+    ['/tools/git-backup_2.0~x', '/tools/git-backup_2.0~x'],
+  ])('%j becomes %j', (given, expected) => expect(read(given)).toBe(expected));
+
+  it.each([
+    'backup',
+    '//',
+    '//host',
+    '/a//b',
+    '/../x',
+    '/a/.',
+    '/a b',
+    '/a?b',
+    '/a"b',
+    '/ä',
+    'http://x',
+  ])('cannot be %j', (value) => {
+    expect(faultOf({ BASE_PATH: value }, listenVariables)).toMatch(
+      /^BASE_PATH must be a path like \/backup/,
+    );
   });
 });
 

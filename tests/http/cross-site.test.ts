@@ -46,7 +46,7 @@ describe.each(foreignPages)('a page %s', (_name, headers) => {
     const response = await createApp().send(method, { ...headers, 'X-Request-ID': 'mine' });
     expect(response.status).toBe(403);
     expect(await response.json()).toEqual({
-      error: 'requests from pages of other origins are not allowed',
+      error: expect.stringMatching(/^requests from pages of other origins are not allowed/),
       request_id: 'mine',
     });
   });
@@ -61,6 +61,36 @@ describe.each(foreignPages)('a page %s', (_name, headers) => {
   it('is rejected even with the secret, which a proxy may have added', async () => {
     const forwarded = { ...headers, ...withSecret, 'X-Forwarded-Host': 'dashboard.example' };
     expect(await createApp().status('POST', forwarded)).toBe(403);
+  });
+});
+
+describe('a page of the server behind a proxy', () => {
+  const rejection = async (headers: Headers, environment: Environment = {}) => {
+    const response = await createApp(environment).send('POST', headers);
+    return ((await response.json()) as { error: string }).error;
+  };
+
+  it.each([
+    ['replaces Host', 'http://nas', '127.0.0.1:8080'],
+    ['drops the port of Host', 'http://nas:8081', 'nas'],
+  ])('that %s is told so, and which line mends it', async (_what, Origin, Host) => {
+    const text = await rejection({ Origin, Host });
+    expect(text).toContain(`the page is at ${Origin}, but the request was sent to ${Host}.`);
+    expect(text).toContain('nginx: proxy_set_header Host $http_host;');
+  });
+
+  it('is told nothing of the kind if the browser says that it is of another site', async () => {
+    const text = await rejection({ Origin: 'https://evil.example', ...site('cross-site') });
+    expect(text).toBe('requests from pages of other origins are not allowed');
+  });
+
+  it('gets a short answer without control characters, whatever it sends', async () => {
+    const text = await rejection({
+      Origin: `http://${'a'.repeat(5_000)}`,
+      Host: `${'b'.repeat(5_000)}\u009b`,
+    });
+    expect(text.length).toBeLessThan(1_000);
+    expect(text).not.toMatch(/\p{Cc}/u);
   });
 });
 

@@ -67,6 +67,24 @@ describe('POST /auth/session', () => {
     expect((await client.get('/auth/me', as(plain, { ...ofPage, ...https }))).status).toBe(401);
   });
 
+  it('is refused, with the reason, where a proxy claims https to a browser on http', async () => {
+    const codes = new LoginCodes(createTestClock(Date.now()));
+    const client = createClient({}, codes);
+    const code = codes.issue(ADA.username);
+    const claims = { 'X-Forwarded-Proto': 'https', 'Sec-Fetch-Site': 'same-origin' };
+    for (const body of [ADA, { code }]) {
+      const answer = await logIn(client, body, { ...claims, Origin: 'http://nas' });
+      expect(answer.status).toBe(400);
+      expect(answer.body.error.message).toContain(
+        'the proxy claims https (X-Forwarded-Proto), but the browser uses http',
+      );
+      expect(answer.body.error.message).toContain('proxy_set_header X-Forwarded-Proto $scheme;');
+      expect(answer.headers.getSetCookie()).toEqual([]);
+    }
+    // The link has not been used up.
+    expect((await logIn(client, { code })).status).toBe(200);
+  });
+
   it('refuses a wrong password as /auth/login does, and counts it', async () => {
     const client = createClient({ LOGIN_MAX_FAILURES: '1' });
     const answer = await logIn(client, { ...ADA, password: 'wrong' });

@@ -14,6 +14,8 @@ const args = [
   ...['--disable-gpu', '--disable-quic', '--no-first-run'],
   // Chromium would otherwise try to reach its own services.
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  // Names for tests of what a browser does only on this machine's own names.
+  '--host-resolver-rules=MAP *.test 127.0.0.1',
   // All windows of a context share what they have compiled.
   '--process-per-site',
   // Optimizing the code of a page takes longer than a test uses it.

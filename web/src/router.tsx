@@ -8,6 +8,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
+import { pagePath } from './api/base-path.ts';
 import { ApiError } from './api/client.ts';
 import { type IncidentState, me, overview, type RepositoriesQuery } from './api/queries.ts';
 import { type SourceType, sourceTypes } from './api/search.ts';
@@ -234,7 +235,7 @@ const routes = rootRoute.addChildren([
 export function createAppRouter(queries: QueryClient) {
   return createRouter({
     routeTree: routes,
-    basepath: '/app',
+    basepath: pagePath,
     context: { queries },
     defaultPreload: 'intent',
     scrollRestoration: true,

@@ -4,6 +4,7 @@ import type { AlertSendingConfig } from '../../config/alerts/channels.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log.ts';
 import type { AlertChannel } from '../channels/channel.ts';
+import { linkToIncidents } from '../channels/page-link.ts';
 import { composeMessage } from '../incidents/message.ts';
 import { claimMessage, countWaiting, giveUpMessages, settleMessage } from './claims.ts';
 import { queueMessages } from './queue.ts';
@@ -19,7 +20,7 @@ export interface DeliveryDeps {
   clock: Clock;
   log: Log;
   channels: readonly AlertChannel[];
-  config: Pick<AlertSendingConfig, 'PUBLIC_URL'>;
+  config: Pick<AlertSendingConfig, 'PUBLIC_URL' | 'BASE_PATH'>;
 }
 
 /** The outcome of a round of deliveries. */
@@ -64,7 +65,7 @@ async function drain(
     const claimed = await claimMessage(db, { channel: channel.name, by, now });
     if (claimed === null) break;
     const { attempts, incidentId: incident, kind } = claimed;
-    const message = composeMessage(claimed, config.PUBLIC_URL);
+    const message = composeMessage(claimed, linkToIncidents(config));
     const sent = await sendOnce(channel, message, { attempts, clock });
     await settleMessage(db, claimed, sent, { by, now: clock.now() });
     if (sent.outcome === 'delivered') {

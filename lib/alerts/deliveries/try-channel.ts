@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { AlertChannel } from '../channels/channel.ts';
-import { linkToIncidents } from '../channels/page-link.ts';
 import { sendOnce } from './send.ts';
 
 interface TryOptions {
   clock: Clock;
-  /** Where people open the page. Undefined if unknown. */
-  publicUrl: string | undefined;
+  /** The link of an alert; undefined for none. */
+  link: string | undefined;
 }
 
 /** Sends a test message, with the same link as an alert. Returns why it failed, without the address, or null. */
 export async function tryChannel(
   channel: AlertChannel,
-  { clock, publicUrl }: TryOptions,
+  { clock, link }: TryOptions,
 ): Promise<string | null> {
   const message = {
     id: `test-${randomUUID()}`,
@@ -22,7 +21,7 @@ export async function tryChannel(
     title: 'Test of Backup Observatory',
     lines: [`Alerts reach you here, through the channel ${channel.name}.`],
     at: new Date(clock.now()),
-    ...(publicUrl === undefined ? {} : { link: linkToIncidents(publicUrl) }),
+    ...(link === undefined ? {} : { link }),
   } as const;
   const sent = await sendOnce(channel, message, { attempts: 1, clock });
   return sent.outcome === 'delivered' ? null : sent.reason;

@@ -1,6 +1,5 @@
 import { formatMinute } from '../../text/format-minute.ts';
 import type { AlertMessage } from '../channels/channel.ts';
-import { linkToIncidents } from '../channels/page-link.ts';
 import { type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 
@@ -26,10 +25,10 @@ export interface MessageFacts {
 const prefixes = { opened: '', reminder: 'Still: ', resolved: 'Resolved: ' } as const;
 
 /**
- * Composes a message, which links to the incidents on the page at `publicUrl`, if that is known. The same facts give
- * the same id, so that a receiver can recognize a repetition.
+ * Composes a message, with a link to the page if there is one. The same facts give the same id, so that a receiver can
+ * recognize a repetition.
  */
-export function composeMessage(facts: MessageFacts, publicUrl?: string | undefined): AlertMessage {
+export function composeMessage(facts: MessageFacts, link?: string | undefined): AlertMessage {
   const { incidentId, kind, at, summary, openedAt, repositories, repositoryCount, newCount } =
     facts;
   const rule = isRuleName(facts.rule) ? rules[facts.rule] : null;
@@ -58,7 +57,7 @@ export function composeMessage(facts: MessageFacts, publicUrl?: string | undefin
         : []),
     ],
     at: new Date(at),
-    ...(publicUrl === undefined ? {} : { link: linkToIncidents(publicUrl) }),
+    ...(link === undefined ? {} : { link }),
   };
 }
 

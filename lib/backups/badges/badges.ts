@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { AppError } from '../../errors.ts';
+import { basePathOf } from '../../http/env.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { createBadge, listBadges, MAX_BADGES, revokeBadge } from '../../records/badges/badges.ts';
@@ -78,7 +79,7 @@ export const badgesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       if (item === null) {
         throw new AppError('CONFLICT', `there are ${MAX_BADGES} badges: revoke one first`);
       }
-      const path = `${BADGES_PATH}${token}`;
+      const path = `${basePathOf(c)}${BADGES_PATH}${token}`;
       return c.json({ ...JSON.parse(item), svg: `${path}.svg`, json: `${path}.json` }, 201);
     },
   ),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { gatewayVariables } from '../gateway.ts';
+import { listenVariables } from '../listen.ts';
 import { mailVariables } from '../mail.ts';
 import { parseChannelAddress } from './channel-address.ts';
 import { CHANNEL_NAME, splitChannels } from './channel-secrets.ts';
@@ -42,6 +43,7 @@ export const alertSendingVariables = z.object({
   RESEND_BASE_URL: mailVariables.shape.RESEND_BASE_URL,
   SMTP_FROM: mailVariables.shape.SMTP_FROM,
   SMTP_TO: mailVariables.shape.SMTP_TO,
+  BASE_PATH: listenVariables.shape.BASE_PATH,
   CREDENTIALS_ENCRYPTION_KEY: gatewayVariables.shape.CREDENTIALS_ENCRYPTION_KEY,
 });
 

@@ -108,14 +108,19 @@ describe('a channel', () => {
   });
 
   it.each([
-    ['https://backups.example.com', 'https://backups.example.com/app/incidents'],
-    ['https://example.com/backups/', 'https://example.com/backups/app/incidents'],
-  ])('gets a link to the page at PUBLIC_URL %s', async (PUBLIC_URL, click) => {
-    await run('failed');
-    const environment = { PUBLIC_URL };
-    await raiseAlerts(await alertDeps(database.db, [receiver.address()], { clock, environment }));
-    expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ title: TITLE, click });
-  });
+    ['https://backups.example.com', '', 'https://backups.example.com/app/incidents'],
+    ['https://example.com/backups/', '', 'https://example.com/backups/app/incidents'],
+    ['https://example.com', '/backup', 'https://example.com/backup/app/incidents'],
+    ['https://example.com/backup/', '/backup', 'https://example.com/backup/app/incidents'],
+  ])(
+    'gets a link to the page at PUBLIC_URL %s, BASE_PATH "%s"',
+    async (PUBLIC_URL, BASE_PATH, click) => {
+      await run('failed');
+      const environment = { PUBLIC_URL, BASE_PATH };
+      await raiseAlerts(await alertDeps(database.db, [receiver.address()], { clock, environment }));
+      expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ title: TITLE, click });
+    },
+  );
 
   it('is told which repositories have joined since', async () => {
     const deps = await open();

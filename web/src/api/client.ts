@@ -1,4 +1,5 @@
 import createClient, { type Middleware } from 'openapi-fetch';
+import { basePath } from './base-path.ts';
 import { fetchOrTakeEarly } from './early.ts';
 import type { components, paths } from './schema.ts';
 
@@ -50,7 +51,7 @@ function textIn(body: unknown, field: 'message' | 'code'): string | null {
 }
 
 /** The client of the server that serves the page. The browser adds the session cookie. */
-export const api = createClient<paths>({ baseUrl: '/', fetch: fetchOrTakeEarly });
+export const api = createClient<paths>({ baseUrl: `${basePath}/`, fetch: fetchOrTakeEarly });
 api.use(throwErrors);
 
 /** The body of a response. Failures have been thrown already. */

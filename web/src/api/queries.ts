@@ -1,4 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { basePath } from './base-path.ts';
 import { api, body, type Schemas } from './client.ts';
 
 const REFRESH_MS = 15_000;
@@ -175,7 +176,7 @@ export const badges = (repository: string | null, page: number) =>
 
 /** The address at which the archive of a repository is served. */
 export function archiveAddress({ owner, name }: RepositoryPath): string {
-  return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;
+  return `${basePath}/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;
 }
 
 export const archive = (path: RepositoryPath) =>

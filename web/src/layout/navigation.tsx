@@ -2,6 +2,7 @@ import { Badge, NavLink } from '@mantine/core';
 import { ExitIcon, ReaderIcon } from '@radix-ui/react-icons';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState } from '@tanstack/react-router';
+import { basePath } from '../api/base-path.ts';
 import { ApiError, api } from '../api/client.ts';
 import { me, overview } from '../api/queries.ts';
 import { formatCount } from '../parts/format.ts';
@@ -27,7 +28,7 @@ export default function Navigation({ onFollow }: { onFollow: () => void }) {
         />
       ))}
       <NavLink
-        href="/docs"
+        href={`${basePath}/docs`}
         label="API documentation"
         mt="auto"
         c="dimmed"

@@ -2,6 +2,7 @@ import { Anchor, AppShell, Burger, Group, Text } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Link, Outlet } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
+import { pagePath } from '../api/base-path.ts';
 import { usePainted } from '../parts/use-painted.ts';
 import { Hints } from './hints.tsx';
 
@@ -47,7 +48,7 @@ export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
               aria-label="Backup Observatory"
             >
               <Group gap="xs" wrap="nowrap">
-                <img src="/app/icon.svg" alt="" width={24} height={24} />
+                <img src={`${pagePath}icon.svg`} alt="" width={24} height={24} />
                 <Text span inherit visibleFrom="xs">
                   Backup Observatory
                 </Text>

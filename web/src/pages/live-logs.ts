@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { basePath } from '../api/base-path.ts';
 import { ApiError, api, body } from '../api/client.ts';
 import type { LogLine } from '../parts/log-lines.tsx';
 import { type LogFilter, matches, queryOf } from './log-filter.ts';
@@ -75,7 +76,7 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
     }, SHOW_EVERY_MS);
 
     const follow = () => {
-      source = new EventSource(`/api/logs/stream?after_id=${lastId}`);
+      source = new EventSource(`${basePath}/api/logs/stream?after_id=${lastId}`);
       source.onopen = () => setConnection('live');
       source.onerror = () => {
         if (following.signal.aborted) return;

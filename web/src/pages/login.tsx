@@ -14,7 +14,9 @@ import { useDocumentTitle } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useEffect } from 'react';
+import { pagePath } from '../api/base-path.ts';
 import { ApiError, api, type Schemas } from '../api/client.ts';
+import { me } from '../api/queries.ts';
 
 type Credentials = Schemas['Login'] | Schemas['LoginCode'];
 
@@ -25,9 +27,15 @@ export function LoginPage() {
   const router = useRouter();
   const queries = useQueryClient();
   const login = useMutation({
-    mutationFn: (body: Credentials) => api.POST('/auth/session', { body }),
-    async onSuccess() {
+    async mutationFn(body: Credentials) {
+      await api.POST('/auth/session', { body });
       queries.clear();
+      // Without the cookie, the next page would ask for the login again, and never say why.
+      await queries.fetchQuery(me).catch((error) => {
+        throw isStatus(error, 401) ? new Error(NO_COOKIE) : error;
+      });
+    },
+    onSuccess() {
       router.history.push(placeOf(from));
     },
   });
@@ -99,13 +107,20 @@ export function LoginPage() {
 
 /** Where to go after the login: only to a place on this page, wherever a crafted link points. */
 function placeOf(from: string | undefined): string {
-  const { origin, pathname, search, hash } = new URL(`/app${from ?? '/'}`, window.location.origin);
-  const isHere = origin === window.location.origin && pathname.startsWith('/app/');
-  return isHere ? `${pathname}${search}${hash}` : '/app/';
+  const within = (from ?? '/').replace(/^\//, '');
+  const { origin, pathname, search, hash } = new URL(`${pagePath}${within}`, location.origin);
+  const isHere = origin === location.origin && pathname.startsWith(pagePath);
+  return isHere ? `${pathname}${search}${hash}` : pagePath;
 }
 
+const NO_COOKIE =
+  'The login was right, but your browser does not send the session cookie back. Allow cookies for this address. Behind a proxy, let it pass the cookie on unchanged, and X-Forwarded-Proto say what your browser uses.';
+
+const isStatus = (error: unknown, status: number) =>
+  error instanceof ApiError && error.status === status;
+
 function explain(error: Error, usesCode: boolean): string {
-  const isRefused = error instanceof ApiError && error.status === 401;
+  const isRefused = isStatus(error, 401);
   if (isRefused && usesCode) {
     return 'This login link has already been used or is more than 10 minutes old. Log in with your password.';
   }

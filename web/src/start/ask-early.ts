@@ -1,3 +1,5 @@
+import { basePath, pagePath } from '../api/base-path.ts';
+
 // A dark page must not flash white.
 const chosen = localStorage.getItem('mantine-color-scheme-value');
 const isDark =
@@ -5,9 +7,10 @@ const isDark =
 document.documentElement.setAttribute('data-mantine-color-scheme', isDark ? 'dark' : 'light');
 
 // The first requests of each page. `api/early.ts` takes the responses.
-const first: Record<string, string[]> = { '/app/': ['/auth/me', '/api/overview'] };
+const first: Record<string, string[]> = { [pagePath]: ['/auth/me', '/api/overview'] };
 window.earlyAnswers = new Map(
-  (first[location.pathname] ?? []).map((path) => {
+  (first[location.pathname] ?? []).map((name) => {
+    const path = `${basePath}${name}`;
     const answer = fetch(path);
     // The error surfaces where the response is taken.
     answer.catch(() => undefined);

@@ -1,5 +1,6 @@
 import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
+import { basePath } from '../../api/base-path.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -57,5 +58,5 @@ export function RestoreEvidence() {
 
 function addressOf(from: string, last: string, format: string): string {
   const to = dayOf(Date.parse(last) + DAY_MS);
-  return `/api/evidence?${new URLSearchParams({ from, to, format })}`;
+  return `${basePath}/api/evidence?${new URLSearchParams({ from, to, format })}`;
 }

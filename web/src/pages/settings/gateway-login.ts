@@ -1,3 +1,4 @@
+import { pagePath } from '../../api/base-path.ts';
 import * as settings from '../../api/settings.ts';
 
 // The gateway's window returns to a page of ours, which receives the code. The page that opened the window has the
@@ -22,7 +23,7 @@ export async function startLogin(authorizeUrl: string): Promise<string> {
   sessionStorage.setItem(KEY, JSON.stringify(login));
   const address = new URL(authorizeUrl);
   // The state is in the path, because not every gateway keeps the query of a callback address.
-  const callback = new URL(`/app/settings/gateway/${login.state}`, window.location.origin);
+  const callback = new URL(`${pagePath}settings/gateway/${login.state}`, window.location.origin);
   address.searchParams.set('callback_url', callback.href);
   address.searchParams.set('code_challenge', toBase64Url(new Uint8Array(hash)));
   address.searchParams.set('code_challenge_method', 'S256');
