@@ -26,6 +26,19 @@ export const workerRepoState = pgTable('worker_repo_state', {
   mirrorMachine: text('mirror_machine'),
 });
 
+/** Where each repository was read last, so that repositories with similar names can be told apart. */
+export const repositorySources = pgTable(
+  'repository_sources',
+  {
+    repoFullName: text('repo_full_name').primaryKey(),
+    /** A path or a URL, without credentials. */
+    address: text('address').notNull(),
+    /** Since when it has been read there. */
+    seenAt: time('seen_at').notNull().defaultNow(),
+  },
+  () => [index('repository_sources_of_repo').on(sql`lower(repo_full_name)`)],
+);
+
 /** Which store has which version of a repository's archive. */
 export const archiveStores = pgTable(
   'archive_stores',
@@ -63,7 +76,7 @@ export const archiveVersions = pgTable(
     /** Not a reference: a version outlives its run, and may be known before it. */
     runId: integer('run_id'),
     createdAt: time('created_at').notNull().defaultNow(),
-    /** The branch of HEAD; null if HEAD was detached or unborn. */
+    /** The branch of HEAD; null if HEAD was detached or its branch is unknown. */
     headBranch: text('head_branch'),
     refCount: integer('ref_count').notNull().default(0),
     /** A digest of all refs: digestRefs of lib/archives/manifest.ts. */

@@ -39,6 +39,11 @@ export const backupRuns = pgTable(
     progress: jsonb('progress'),
     /** The token in the archive folder that all workers of a shared run must see; null for other runs. */
     fleetToken: text('fleet_token'),
+    /**
+     * The interval of the worker that started it, in milliseconds; 0 if a person started it once. Null if it is unknown
+     * what did.
+     */
+    scheduleMs: bigint('schedule_ms', { mode: 'number' }),
   },
   (table) => [
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),

@@ -19,7 +19,7 @@ export const versionManifest = z.object({
   version: z.int().min(1),
   at: z.iso.datetime(),
   run_id: z.int().nullable(),
-  /** The branch of HEAD; null if HEAD was detached or unborn. */
+  /** The branch of HEAD, which `refs` lacks if it had no commit; null if HEAD was detached, or its branch not reported. */
   head_branch: z.string().nullable(),
   /** Object ids by ref name, with `HEAD` if it has a commit. */
   refs: z.record(z.string().regex(/^(?:HEAD$|refs\/)/), objectId),

@@ -112,7 +112,8 @@ export const overview = z
         'BACKUP_EVERY of the server, otherwise the median time between the starts of the last 20 finished runs; null with fewer than 3.',
     }),
     is_interval_declared: z.boolean().meta({
-      description: 'Whether usual_interval_ms is BACKUP_EVERY.',
+      description:
+        "Whether usual_interval_ms is BACKUP_EVERY, or the interval of the worker's `--every`.",
     }),
     freshness_hours: z.int().meta({
       description:

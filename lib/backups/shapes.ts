@@ -238,6 +238,11 @@ export const trackedRepository = z
         'The kind of the newest failure, such as login, missing, emptied, network or disk. Null unless it is failing, lost or never, and if the worker did not record it.',
       example: 'login',
     }),
+    source: z.string().nullable().meta({
+      description:
+        'The path or URL where it was last read, without credentials, at most 1,000 characters. Null if no run has recorded it.',
+      example: 'https://github.com/acme/app.git',
+    }),
     last_proof: lastProof.nullable().meta({
       description: 'The last restore drill that proved it restorable. Null if none did.',
     }),

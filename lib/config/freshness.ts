@@ -25,7 +25,7 @@ export const freshnessVariables = z.object({
     })
     .optional()
     .describe(
-      'how often you start a run, such as `30m`, `24h`, `1d` or `1w`; default: learned from the last runs. Does not start runs by itself',
+      "how often you start a run, such as `30m`, `24h`, `1d` or `1w`; default: the interval of the worker's `--every`, else learned from the last runs. Does not start runs by itself",
     ),
 });
 

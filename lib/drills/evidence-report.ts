@@ -21,6 +21,7 @@ const ROWS_AT_ONCE = 500;
 const METHOD = [
   'Each drill restores the newest version of a repository from the place named, with the same code as in an emergency, into a folder that is removed afterwards.',
   'The version is proven if the SHA-256 of every file and manifest of the archive is the recorded one, git reads every object and finds everything that the refs need, the refs are those that were recorded when the version was made, and all files of the default branch could be written, read back and compared with the tree of its commit.',
+  'A repository without branches, tags or other refs has no archive. It is proven to be empty (refs: 0) if a run read its source within the last 7 days and found no refs, and there is no archive of it.',
   'A drill failed if the archive cannot be restored. It is incomplete if that could not be determined, for the reason given.',
   'Files of Git LFS, issues and other data of the git host are in no archive, so drills say nothing about them.',
 ];

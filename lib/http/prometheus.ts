@@ -36,6 +36,16 @@ const UNMATCHED_ROUTE = 'unmatched';
 
 const PROCESS_DELAY_MS = 1_000;
 
+/**
+ * Gauges with the ending of counters, which are the sums over the label `type` of the metrics without it, such as
+ * nodejs_active_handles.
+ */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
@@ -47,7 +57,10 @@ export function createMetrics(): Metrics {
   const registers = [registry];
   let isMeasuring = !hasOwnProcess();
   const measureProcess = () => {
-    if (!isMeasuring) collectDefaultMetrics({ register: registry });
+    if (!isMeasuring) {
+      collectDefaultMetrics({ register: registry });
+      for (const name of MISNAMED) registry.removeSingleMetric(name);
+    }
     isMeasuring = true;
   };
   // Loading the collectors would delay the first request of a cold start.
@@ -98,15 +111,15 @@ export function createMetrics(): Metrics {
       }
     },
     observeDatabase(database) {
-      const states = {
-        total: 'Connections of the database pool.',
-        idle: 'Idle connections of the database pool.',
-        waiting: 'Queries waiting for a connection of the database pool.',
-      } as const;
-      for (const state of ['total', 'idle', 'waiting'] as const) {
+      const gauges = [
+        ['connections', 'total', 'Connections of the database pool.'],
+        ['idle', 'idle', 'Idle connections of the database pool.'],
+        ['waiting', 'waiting', 'Queries waiting for a connection of the database pool.'],
+      ] as const;
+      for (const [name, state, help] of gauges) {
         new Gauge({
-          name: `database_pool_${state}`,
-          help: states[state],
+          name: `database_pool_${name}`,
+          help,
           registers,
           collect() {
             this.set(database.poolStats()[state]);

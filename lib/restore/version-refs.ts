@@ -12,6 +12,8 @@ export interface VersionRefs {
   head: { branch: string } | { id: string };
 }
 
+const NOT_RECORDED = 'refs/heads/head-was-not-recorded';
+
 /** Disallowed in ref names by git (git check-ref-format). */
 const forbidden = /[\0-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$/;
 
@@ -22,7 +24,7 @@ export function refsOfManifest(manifest: VersionManifest): VersionRefs {
   const named = new Map(Object.entries(refs));
   checkNames(named);
   if (branch === null) return { refs: named, head: headOf(HEAD, named) };
-  if (!branch.startsWith('refs/heads/') || named.get(branch) !== HEAD) {
+  if (!branch.startsWith('refs/heads/') || forbidden.test(branch) || named.get(branch) !== HEAD) {
     throw corrupt('the manifest has different commits for HEAD and its branch');
   }
   return { refs: named, head: { branch } };
@@ -54,13 +56,16 @@ export function onlyRef({ refs }: VersionRefs, wanted: string): VersionRefs {
   return { refs: only, head: name.startsWith('refs/heads/') ? { branch: name } : { id } };
 }
 
-/** Detached at a commit, or on an unborn branch if the source's HEAD had no commit. */
+/**
+ * Detached at a commit. If the source's HEAD had none, and its branch is not recorded, HEAD is on a branch that does not
+ * exist, and whose name says so: git needs one, and an existing branch would be a false claim.
+ */
 function headOf(id: string | undefined, refs: ReadonlyMap<string, string>): VersionRefs['head'] {
   if (id !== undefined) return { id };
   const isFree = (branch: string) =>
     [...refs.keys()].every((name) => !`${name}/`.startsWith(`${branch}/`));
   for (let number = 0; ; number++) {
-    const branch = `refs/heads/main${number === 0 ? '' : number}`;
+    const branch = `${NOT_RECORDED}${number === 0 ? '' : `-${number}`}`;
     if (isFree(branch)) return { branch };
   }
 }

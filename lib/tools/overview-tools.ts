@@ -1,6 +1,8 @@
 import * as z from 'zod';
-import { counted } from '../text/units.ts';
+import type { OpenIncident } from '../alerts/incidents/list.ts';
+import { counted, countRepositories } from '../text/units.ts';
 import { fitItems, restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
+import type { RestoreProofs, StateCounts } from './backup-source.ts';
 import { cursorParameter, integerWithDefault } from './input.ts';
 import {
   dashboardSummary,
@@ -23,7 +25,7 @@ export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, newest first, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer, no critical incident is open, and no repository is failing, lost, never backed up or failed its restore drill. DEGRADED: the database answers, but one of these is not so; problems says which. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, critical ones first and then the newest, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -38,6 +40,7 @@ export const getSystemHealth = readTool({
     }),
     backend_api: z.object({ status: z.enum(['ok', 'unreachable']), url: z.string() }),
     status: z.enum(['HEALTHY', 'DEGRADED', 'UNHEALTHY']),
+    problems: z.array(z.string()).optional(),
     repositories: stateCounts.nullable(),
     incidents: openIncidents,
     restore_proofs: restoreProofs.nullable(),
@@ -58,8 +61,12 @@ export const getSystemHealth = readTool({
           backups.readIncidents(signal),
         ])
       : [null, null, null];
-    const isWhole = storage.total_disk_bytes !== null && backend_api.status === 'ok';
-    const reachable = isWhole ? ('HEALTHY' as const) : ('DEGRADED' as const);
+    const problems = [
+      ...(storage.total_disk_bytes === null ? ['the archive storage cannot be read'] : []),
+      ...(backend_api.status === 'ok' ? [] : ['the service API does not answer']),
+      ...describeBackups(repositories, proofs, incidents),
+    ];
+    const working = problems.length === 0 ? ('HEALTHY' as const) : ('DEGRADED' as const);
     const restore_proofs = proofs && {
       ...proofs,
       most_needed: fitItems(proofs.most_needed, maxChars / 4),
@@ -70,7 +77,8 @@ export const getSystemHealth = readTool({
       database,
       storage,
       backend_api,
-      status: isConnected ? reachable : ('UNHEALTHY' as const),
+      status: isConnected ? working : ('UNHEALTHY' as const),
+      ...(problems.length > 0 ? { problems } : {}),
       repositories,
       incidents: shown,
       restore_proofs,
@@ -84,6 +92,25 @@ export const getSystemHealth = readTool({
     };
   },
 });
+
+/** What is wrong with the backups, although everything answers. What is unknown is left out. */
+function describeBackups(
+  states: StateCounts | null,
+  proofs: Pick<RestoreProofs, 'failing'> | null,
+  incidents: readonly Pick<OpenIncident, 'severity'>[] | null,
+): string[] {
+  const problems: string[] = [];
+  const critical = incidents?.filter(({ severity }) => severity === 'critical').length ?? 0;
+  if (critical > 0)
+    problems.push(`${counted(critical, 'critical incident is', 'critical incidents are')} open`);
+  const { failing = 0, lost = 0, never = 0 } = states ?? {};
+  if (failing > 0) problems.push(`${countRepositories(failing)} failing`);
+  if (lost > 0) problems.push(`${countRepositories(lost)} lost at the source`);
+  if (never > 0) problems.push(`${countRepositories(never)} never backed up`);
+  const damaged = proofs?.failing ?? 0;
+  if (damaged > 0) problems.push(`${countRepositories(damaged)} failed a restore drill`);
+  return problems;
+}
 
 /** Reads the figures of all runs. */
 export const getDashboardSummary = readTool({

@@ -67,6 +67,7 @@ export const trackedRepository = z.object({
   consecutive_failures: integer.optional(),
   error_message: text.optional(),
   fault: text.nullable().optional(),
+  source: text.nullable().optional(),
   last_proof: z
     .object({ at: text, storage: text, version: integer.nullable() })
     .nullable()

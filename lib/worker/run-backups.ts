@@ -100,6 +100,8 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
       concurrency: config.BACKUP_CONCURRENCY,
       selection: readSelection(command, config),
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
+      // At a terminal, a single run was started by a person.
+      scheduleMs: everyMs ?? (io.isTerminal ? 0 : null),
       stores: offsiteConfig(config),
       gitHost: {
         config,

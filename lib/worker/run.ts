@@ -84,12 +84,15 @@ async function start(
   remarks: DeliveryRemark[];
   started: Awaited<ReturnType<typeof startRun>> | null;
 }> {
-  const { db, staleAfterMs, dataFolder } = deps;
+  const { db, staleAfterMs, scheduleMs, dataFolder } = deps;
   const { isAway, remarks } = await deliverSpools(deps, dataFolder);
   if (isAway) return { remarks, started: null };
   try {
     const totalRepos = given?.length ?? 0;
-    return { remarks, started: await startRun(db, { totalRepos, staleAfterMs, abandoned }) };
+    return {
+      remarks,
+      started: await startRun(db, { totalRepos, staleAfterMs, abandoned, scheduleMs }),
+    };
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
     return { remarks, started: null };

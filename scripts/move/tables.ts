@@ -45,6 +45,7 @@ export const movedTables: readonly MovedTable[] = [
     name: 'archive_stores',
     key: [...name('repo_full_name'), ...name('store')],
   },
+  { name: 'repository_sources', key: name('repo_full_name') },
   { name: 'anomalies', key: id },
   { name: 'coverage', key: name('name') },
   { name: 'incidents', key: id },

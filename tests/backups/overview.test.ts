@@ -196,6 +196,57 @@ describe('GET /api/overview', () => {
     });
   });
 
+  it('learns nothing from runs that were started by hand', async () => {
+    for (const seconds of [0, 26, 52, 79, 105]) {
+      const started_at = new Date(NOW - 864e5 + seconds * 1_000).toISOString();
+      await insertRun(database.db, { status: 'completed', started_at });
+    }
+    const unknown = { usual_interval_ms: null, next_run_expected_at: null, freshness_hours: 26 };
+    expect(await read()).toMatchObject(unknown);
+    await empty(database.db);
+    for (const day of [1, 3, 5, 7]) {
+      await insertRun(database.db, { status: 'completed', started_at: at(day), schedule_ms: 0 });
+    }
+    expect(await read()).toMatchObject(unknown);
+    await empty(database.db);
+    for (const [hour, minute] of [
+      [0, 0],
+      [0, 20],
+      [4, 0],
+      [4, 40],
+      [12, 0],
+    ] as const) {
+      await insertRun(database.db, { status: 'completed', started_at: at(9, hour, minute) });
+    }
+    expect(await read()).toMatchObject(unknown);
+  });
+
+  it('learns the time between scheduled runs, whatever was started by hand in between', async () => {
+    for (const day of [5, 6, 7, 8, 9]) {
+      await insertRun(database.db, { status: 'completed', started_at: at(day, 3) });
+      for (const minute of [1, 2, 3]) {
+        await insertRun(database.db, { status: 'completed', started_at: at(day, 3, minute) });
+      }
+      const byHand = { started_at: at(day, 15), schedule_ms: 0 };
+      await insertRun(database.db, { status: 'completed', ...byHand });
+    }
+    const { usual_interval_ms } = (await read()) as unknown as { usual_interval_ms: number };
+    expect(usual_interval_ms).toBeGreaterThan(23 * 3_600_000);
+    expect(usual_interval_ms).toBeLessThanOrEqual(24 * 3_600_000);
+  });
+
+  it("takes the interval of the worker's --every from its first run on", async () => {
+    await insertRun(database.db, { status: 'completed', started_at: at(9), schedule_ms: 60_000 });
+    await insertRun(database.db, { status: 'completed', started_at: at(9, 1), schedule_ms: 0 });
+    expect(await read()).toMatchObject({
+      usual_interval_ms: 60_000,
+      is_interval_declared: true,
+      next_run_expected_at: at(9, 1, 1),
+    });
+    await insertRun(database.db, { status: 'completed', started_at: at(9, 2), schedule_ms: null });
+    expect(await read()).toMatchObject({ usual_interval_ms: null, is_interval_declared: false });
+  });
+
   it('takes the mean of the two middle intervals of an even number', async () => {
     for (const day of [1, 2, 4]) {
       await insertRun(database.db, { status: 'failed', started_at: at(day) });

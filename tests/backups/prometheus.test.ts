@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SqlValue } from '../../lib/database/database.ts';
 import { createClient } from '../support/client.ts';
@@ -44,6 +45,21 @@ const drill = (
     reason: outcome === 'proven' ? null : 'it is damaged',
     evidence: '{}',
   });
+
+it.skipIf(spawnSync('promtool', ['--version']).error !== undefined)(
+  'are what Prometheus recommends (skipped without promtool)',
+  async () => {
+    const run = await insertRun(database.db, { status: 'completed', started_at: moment(9) });
+    await insertResult(database.db, run, 'acme/app', { created_at: moment(9) });
+    await drill('acme/app', moment(9), 'proven');
+    const check = spawnSync('promtool', ['check', 'metrics'], {
+      input: await scrape(),
+      encoding: 'utf8',
+    });
+    expect(`${check.stdout}${check.stderr}`).toBe('');
+    expect(check.status).toBe(0);
+  },
+);
 
 describe('the metrics of repositories', () => {
   let run: number;

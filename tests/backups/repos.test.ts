@@ -55,7 +55,7 @@ describe('GET /api/repos', () => {
           failing_since: '2026-03-02T00:00:00.000001Z',
           consecutive_failures: 1,
           error_message: 'too large to push',
-          ...{ fault: null, last_proof: null, last_drill: null },
+          ...{ fault: null, source: null, last_proof: null, last_drill: null },
         },
       ],
       pagination: { page: 1, limit: 50, total_items: 1, total_pages: 1 },

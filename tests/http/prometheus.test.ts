@@ -80,10 +80,16 @@ describe('the metrics of a process', () => {
     });
     const text = await deps.metrics.render();
     expect(linesOf(text, 'process_resident_memory_bytes')).toHaveLength(1);
-    expect(linesOf(text, 'database_pool_total')).toEqual(['database_pool_total 7']);
+    expect(linesOf(text, 'database_pool_connections')).toEqual(['database_pool_connections 7']);
     expect(linesOf(text, 'database_pool_idle')).toEqual(['database_pool_idle 4']);
     expect(linesOf(text, 'database_pool_waiting')).toEqual(['database_pool_waiting 2']);
     expect(deps.metrics.contentType).toMatch(/^text\/plain/);
+  });
+
+  it('end in _total if and only if they are counters', async () => {
+    for (const { name, type } of await createTestDeps().metrics.json()) {
+      expect(name.endsWith('_total'), name).toBe(type === 'counter');
+    }
   });
 
   it('are separate from those of another', async () => {

@@ -90,6 +90,12 @@ export async function fillDatabase(db: Database): Promise<void> {
   );
   await sql(
     db,
+    `INSERT INTO repository_sources VALUES
+       ('Org/b', 'https://git.example.com/Org/b.git', '2026-05-01T10:00:00.123456Z'),
+       ('org/A', E'/srv/it''s/A 🙂', 'infinity')`,
+  );
+  await sql(
+    db,
     `INSERT INTO anomalies (id, repo_full_name, run_id, version, kind, change_count, before, after, seen_at, confirmed_at, confirmed_by)
      SELECT n * 5, CASE WHEN n < 9 THEN 'Org/b' END, 3 * n, CASE WHEN n < 9 THEN n END, 'branches_rewritten', n,
        '{"refs/heads/ü": "1.50 \\\\ it''s"}', '{}', '2026-05-01T10:00:00.123456Z', CASE n WHEN 7 THEN 'infinity'::timestamptz END,

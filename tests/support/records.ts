@@ -49,7 +49,7 @@ export function sql<Result>(
 export const backupTables = [
   ...['backup_runs', 'backup_results', 'execution_logs', 'analytics_snapshots', 'backup_fixes'],
   ...['backup_run_fixes', 'backup_run_requests', 'worker_repo_state', 'archive_versions'],
-  ...['archive_refs', 'archive_stores', 'anomalies', 'coverage', 'incidents'],
+  ...['archive_refs', 'archive_stores', 'repository_sources', 'anomalies', 'coverage', 'incidents'],
   ...['incident_repositories', 'alert_deliveries', 'alert_evaluation', 'host_logins'],
   ...['archive_disks', 'badges', 'forgotten_repositories', 'run_jobs', 'run_members'],
 ];

@@ -119,6 +119,7 @@ describe.each(everySource)('the tools over %s', (_name, open) => {
           consecutive_failures: 0,
           error_message: '',
           fault: null,
+          source: null,
           last_proof: null,
         },
       ],

@@ -10,7 +10,7 @@ import { createTestClock } from '../support/clock.ts';
 import { silentLog } from '../support/databases.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import { useDatabase } from '../support/hooks.ts';
-import { sql } from '../support/records.ts';
+import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { answerOf, callTool, createTestToolDeps } from '../support/tools.ts';
 
@@ -106,6 +106,41 @@ describe('get_system_health', () => {
       backend_api: { status: 'unreachable', url: '' },
       status: 'DEGRADED',
       message: expect.stringContaining('npm start'),
+    });
+  });
+
+  it.each([
+    ['critical', 'repository_failing', 'DEGRADED', ['1 critical incident is open']],
+    ['warning', 'disk_filling', 'HEALTHY', undefined],
+  ])('counts an open %s incident', async (_, rule, expected, problems) => {
+    await insert(database.db, 'incidents', { rule, subject: '', summary: 's' });
+    const answer = await health(database.db);
+    await sql(database.db, 'TRUNCATE incidents CASCADE');
+    expect(answer).toMatchObject({ status: expected });
+    expect(answer.problems).toEqual(problems);
+  });
+
+  it('finds a critical incident behind many newer warnings', async () => {
+    await sql(
+      database.db,
+      `INSERT INTO incidents (rule, subject, summary, opened_at)
+       SELECT CASE n WHEN 1 THEN 'run_failed' ELSE 'disk_filling' END, n::text, 's', timestamptz '2026-01-01' + n * interval '1 day'
+       FROM generate_series(1, 40) AS n`,
+    );
+    const answer = await health(database.db);
+    await sql(database.db, 'TRUNCATE incidents CASCADE');
+    expect(answer).toMatchObject({ status: 'DEGRADED', incidents: expect.anything() });
+    expect(answer.incidents).toContainEqual(expect.objectContaining({ rule: 'run_failed' }));
+  });
+
+  it('is DEGRADED while a repository is failing', async () => {
+    const run = await insertRun(database.db);
+    await insertResult(database.db, run, 'o/broken', { status: 'failed' });
+    const answer = await health(database.db);
+    await empty(database.db);
+    expect(answer).toMatchObject({
+      status: 'DEGRADED',
+      problems: ['1 repository never backed up'],
     });
   });
 

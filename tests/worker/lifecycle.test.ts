@@ -231,5 +231,7 @@ describe('--every', () => {
         expect.stringMatching(/^Run 2 completed: .* 0 backed up, 1 unchanged/),
       ],
     });
+    const runs = await rowsOf(team.database.db, 'SELECT DISTINCT schedule_ms FROM backup_runs');
+    expect(runs).toEqual([{ schedule_ms: everyMs }]);
   });
 });

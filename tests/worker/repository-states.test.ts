@@ -124,3 +124,51 @@ it('a note is kept when the name of its repository changes letter case', async (
   expect((await backUp([app], watch)).stdout).toContain('1 backed up');
   expect(afterwards).toBe(before);
 });
+
+it('repositories of the same name are told apart by where they are read', async () => {
+  const other = await createRepository(join(folder, 'other', 'app'));
+  await other.commit({ 'a.txt': 'other' });
+  const sources = async () => {
+    const client = createClient({ db: database.db, clock: createTestClock(Date.now()) });
+    const { data } = (await client.get('/api/repos?order=name')).body as {
+      data: { full_name: string; source: string }[];
+    };
+    return data.map(({ full_name, source }) => [full_name, source]);
+  };
+  await backUp([app, other]);
+  const renamed = expect.stringMatching(/^local\/app--[0-9a-f]{8}$/);
+  expect(await sources()).toEqual([
+    ['local/app', app.path],
+    [renamed, other.path],
+  ]);
+  await backUp([app, await createRepository(join(folder, 'empty'))]);
+  expect(await sources()).toContainEqual(['local/empty', join(folder, 'empty')]);
+});
+
+it('the path of a source is shown without secrets', async () => {
+  const secret = `ghp_${'aB3'.repeat(12)}`;
+  const hidden = await createRepository(join(folder, secret, 'hidden'));
+  await backUp([hidden]);
+  const client = createClient({ db: database.db, clock: createTestClock(Date.now()) });
+  const { body } = await client.get('/api/repos/local/hidden');
+  expect((body as { source: string }).source).toContain('/hidden');
+  expect(JSON.stringify(body)).not.toContain(secret);
+});
+
+it.each([
+  [true, 0],
+  [false, null],
+])(
+  'a single run records whether a person started it (at a terminal: %s)',
+  async (isTerminal, expected) => {
+    await callWorker({
+      databaseUrl: database.url,
+      archives: join(folder, 'archives'),
+      args: ['run', '--source', app.path],
+      isTerminal,
+    });
+    expect(await rowsOf(database.db, 'SELECT schedule_ms FROM backup_runs')).toEqual([
+      { schedule_ms: expected },
+    ]);
+  },
+);

@@ -41,6 +41,25 @@ describe.each([
     }
   });
 
+  it('the size of what is new is that of the new objects, whatever is written', async () => {
+    await world.backUpFirst(env);
+    for (const text of ['three', 'four']) {
+      await world.app.commit({ 'a.txt': text }, text);
+      await world.backUp(env);
+    }
+    await world.app.git('tag', 'v1');
+    await world.backUp(env);
+    const rows = await rowsOf<{ size_bytes: number; new_bytes: number }>(
+      database.db,
+      'SELECT size_bytes, new_bytes FROM archive_versions ORDER BY version',
+    );
+    const [first, ...others] = rows;
+    expect(first?.new_bytes).toBe(first?.size_bytes);
+    expect(first?.new_bytes).toBeGreaterThan(20_000);
+    for (const { new_bytes } of others) expect(new_bytes).toBeLessThan(1_000);
+    expect(others).toHaveLength(3);
+  });
+
   /** Returns the earlier refs. */
   const backUpRewritten = prepareOnce(world, database, async () => {
     await world.backUpFirst(env);

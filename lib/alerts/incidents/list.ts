@@ -18,6 +18,9 @@ export const MAX_LISTED = 100;
 /** Maximum number of repositories that are named in an incident's short form. */
 export const MAX_NAMED_IN_SHORT = 10;
 
+/** Maximum number of open incidents in their short form. */
+export const MAX_OPEN = 20;
+
 /** `open`: not resolved, acknowledged or not. */
 export const incidentStates = ['open', 'acknowledged', 'resolved'] as const;
 
@@ -145,7 +148,8 @@ const openOnes: Statement = {
         SELECT repository_name FROM ${concerned} ORDER BY concerned.repository_name LIMIT ${MAX_NAMED_IN_SHORT}
       ) AS named) AS repositories
     FROM incidents AS incident WHERE resolved_at IS NULL
-    ORDER BY incident.opened_at DESC, incident.id DESC LIMIT 20`)} AS items`,
+    ORDER BY ${ofRule('severity')} = 'critical' DESC NULLS LAST, incident.opened_at DESC, incident.id DESC
+    LIMIT ${MAX_OPEN}`)} AS items`,
 };
 
 /** The short form of an open incident. */
@@ -164,7 +168,7 @@ export interface OpenIncident {
   repositories: string[];
 }
 
-/** The newest open incidents, at most 20. Waits for at most `timeoutMs`. */
+/** The open incidents, critical ones first and then the newest, at most MAX_OPEN. Waits for at most `timeoutMs`. */
 export async function readOpenIncidents(db: Database, timeoutMs?: number): Promise<OpenIncident[]> {
   const options = timeoutMs === undefined ? {} : { timeoutMs };
   const [row] = await db.query<{ items: string }>(openOnes, [], options);

@@ -1,6 +1,10 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
-import { learntInterval } from '../../records/runs/learnt-interval.ts';
+import {
+  finishedRuns,
+  learntInterval,
+  workerInterval,
+} from '../../records/runs/learnt-interval.ts';
 import { lastStartedRun } from '../../records/runs/stopped-runs.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
@@ -9,8 +13,6 @@ import type { Rule } from './rule.ts';
 
 /** This many gaps between runs, if they are alike, show a schedule that is worth an alert. */
 const MIN_GAPS = 5;
-/** Runs that follow each other faster were started by hand. */
-const MIN_LEARNT_MS = 15 * 60_000;
 /** A run may be late by a twelfth of the interval, and by at least this much. */
 const MIN_GRACE_MS = 15 * 60_000;
 
@@ -19,12 +21,15 @@ const MIN_GRACE_MS = 15 * 60_000;
 // from runs.
 const missed: Statement = {
   name: 'alert_run_missed',
-  text: `WITH last AS (${lastStartedRun}), learnt AS (
+  text: `WITH last AS (${lastStartedRun}), ${finishedRuns}, learnt AS (
       SELECT median_ms AS interval_ms FROM (${learntInterval}) AS learnt
-      WHERE gaps >= ${MIN_GAPS} AND median_ms >= ${MIN_LEARNT_MS} AND is_even
-    ), schedule AS (
+      WHERE gaps >= ${MIN_GAPS} AND is_even
+    ), declared AS (
       SELECT $2::float8 AS interval_ms WHERE $2::float8 IS NOT NULL
-      UNION ALL SELECT interval_ms FROM learnt WHERE $2::float8 IS NULL
+      UNION ALL SELECT interval_ms FROM (${workerInterval}) AS worker WHERE $2::float8 IS NULL
+    ), schedule AS (
+      SELECT interval_ms FROM declared
+      UNION ALL SELECT interval_ms FROM learnt WHERE NOT EXISTS (SELECT FROM declared)
     ), counted AS (
       SELECT id, started_at, started_at AS since FROM last WHERE status <> 'running'
       UNION ALL SELECT NULL, NULL, evaluated_at FROM alert_evaluation WHERE id = 1 AND NOT EXISTS (SELECT FROM last)
@@ -56,7 +61,7 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: 'No run has started for longer than BACKUP_EVERY plus a twelfth of it (at least 15 minutes). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly spaced.',
+  when: 'No run has started for longer than BACKUP_EVERY, or the interval of `--every`, plus a twelfth of it (at least 15 minutes). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without either, the interval is learnt from the last runs, once six of them were evenly spaced; runs that follow each other within 15 minutes or were started in a terminal do not count.',
   advice: `Check what starts the worker (cron, a timer, \`--every\`) and its output, then ${START_A_RUN}.`,
   resolved: 'A run has started since, or none is due now.',
   async find({ db, now, config }) {

@@ -7,10 +7,9 @@ export const archiveVersion = z
     version: z.int().meta({ description: 'The number of the version, from 1.' }),
     run_id: z.int().nullable().meta({ description: 'The run that made it.' }),
     created_at: timestamp,
-    head_branch: z
-      .string()
-      .nullable()
-      .meta({ description: 'The branch of HEAD; null if HEAD was detached or unborn.' }),
+    head_branch: z.string().nullable().meta({
+      description: 'The branch of HEAD; null if HEAD was detached or its branch is unknown.',
+    }),
     ref_count: z.int().meta({ description: 'Branches, tags and other refs.' }),
     refs_sha256: z
       .string()
@@ -20,7 +19,10 @@ export const archiveVersion = z
       .int()
       .meta({ description: 'How many archive files held the version when it was made.' }),
     size_bytes: bytes.meta({ description: 'The size of the whole archive at that time.' }),
-    new_bytes: bytes.meta({ description: 'What the version added to the archive.' }),
+    new_bytes: bytes.nullable().meta({
+      description:
+        'The size of the objects that the version added to the archive, compressed. Null if it was not recorded.',
+    }),
     warning: z.string().nullable().meta({
       description:
         'A warning, such as a rewritten history; at most 1,000 characters. Null if there is none.',

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { MAX_NAMED_IN_SHORT } from '../../alerts/incidents/list.ts';
+import { MAX_NAMED_IN_SHORT, MAX_OPEN } from '../../alerts/incidents/list.ts';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -109,10 +109,12 @@ export function createRemoteSource({
       return overview?.repositories ?? null;
     },
     async readIncidents(signal) {
-      const path = '/api/incidents?state=open&limit=20';
+      const path = '/api/incidents?state=open&limit=500';
       const page = await readOrNull('the open incidents', path, incidentsPage, signal);
       if (page === null) return null;
-      return page.data.map(({ acknowledged_at, repositories, ...incident }) => ({
+      const isLess = ({ severity }: { severity: string }) => Number(severity !== 'critical');
+      const first = page.data.sort((one, other) => isLess(one) - isLess(other)).slice(0, MAX_OPEN);
+      return first.map(({ acknowledged_at, repositories, ...incident }) => ({
         ...incident,
         acknowledged: acknowledged_at !== null,
         repositories: repositories.slice(0, MAX_NAMED_IN_SHORT).map(({ name }) => name),

@@ -1,5 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { hasHappened, standingFailures } from './newest-drill.ts';
+import { newestResults } from '../newest-results.ts';
+import { iso } from '../page.ts';
+import { hasArchive, hasHappened, proves, standingFailures } from './newest-drill.ts';
 
 /** How soon a repository may be drilled again automatically, and how soon if it has not changed since. */
 const REST_HOURS = 20;
@@ -23,6 +25,8 @@ export interface DueDrill {
   recentStorages: string[];
   /** Where the failed drill restored from, if the repository has not been proven since. */
   failedIn: string | null;
+  /** When a run last found its source empty (ISO 8601), if that is why it has no archive; else null. */
+  foundEmptyAt: string | null;
   /** The stores that hold it, each with the newest version that it was given; null for an archive without versions. */
   storedIn: { store: string; version: number | null }[];
 }
@@ -41,11 +45,17 @@ export interface DueSelection {
 
 // `age` is the time since the last proof. A repository without one counts as overdue from its first version on.
 const candidates = `
-  tracked AS (
-    SELECT repo_full_name AS name, lower(repo_full_name) AS key, updated_at, checked_at
+  ${newestResults}, tracked AS (
+    SELECT repo_full_name AS name, lower(repo_full_name) AS key, updated_at, checked_at,
+      NULL::timestamptz AS found_empty_at
     FROM worker_repo_state
     WHERE archive_key LIKE '%.bundle' AND lower(repo_full_name) <> ALL ($3::text[])
       AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
+    UNION ALL
+    SELECT repo_full_name, lower(repo_full_name), created_at, created_at, created_at FROM newest
+    WHERE status = 'empty' AND lower(repo_full_name) <> ALL ($3::text[])
+      AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
+      AND NOT ${hasArchive('newest.repo_full_name')}
   ), known AS (
     SELECT tracked.*, proof.started_at AS proven_at, recent.storages, recent.last_at, recent.last_outcome, recent.is_missing, recent.tries,
       (SELECT count(*) FROM (
@@ -61,7 +71,7 @@ const candidates = `
     FROM tracked
     LEFT JOIN LATERAL (
       SELECT started_at, version FROM restore_drills AS drill
-      WHERE lower(repository_name) = tracked.key AND outcome = 'proven' AND ${hasHappened('$1::timestamptz')}
+      WHERE lower(repository_name) = tracked.key AND ${proves('tracked.name')} AND ${hasHappened('$1::timestamptz')}
       ORDER BY started_at DESC, id DESC LIMIT 1
     ) AS proof ON true
     LEFT JOIN LATERAL (
@@ -81,7 +91,8 @@ const candidates = `
     WHERE $2::boolean OR last_at IS NULL OR (
       $1::timestamptz - last_at >= CASE last_outcome
         WHEN 'proven' THEN
-          CASE WHEN changes > 0 THEN interval '${REST_HOURS} hours' ELSE interval '${REST_UNCHANGED_DAYS} days' END
+          -- What was proven empty has something now.
+          CASE WHEN proven_at IS NULL THEN interval '0' WHEN changes > 0 THEN interval '${REST_HOURS} hours' ELSE interval '${REST_UNCHANGED_DAYS} days' END
         WHEN 'failed' THEN interval '${REST_HOURS} hours'
         ELSE interval '${REST_HOURS} hours' * 2 ^ least(greatest(tries - 1, 0), ${MAX_DOUBLINGS}) END
       -- A missing archive is not looked for again until a run finds its repository good.
@@ -109,7 +120,7 @@ const claim: Statement = {
       WHERE claim.until <= now() OR claim.holder = excluded.holder
       RETURNING repository_name
     )
-    SELECT name AS repository, coalesce(storages, '[]')::text AS storages,
+    SELECT name AS repository, ${iso('found_empty_at')} AS found_empty_at, coalesce(storages, '[]')::text AS storages,
       (SELECT failure.storage FROM (${standingFailures('$1::timestamptz')}) AS failure
         WHERE failure.key = chosen.key) AS failed_in,
       (SELECT coalesce(json_agg(given), '[]')::text FROM (
@@ -126,6 +137,7 @@ interface ClaimedRow {
   storages: string;
   stored: string;
   failed_in: string | null;
+  found_empty_at: string | null;
   claimed: number;
 }
 
@@ -149,9 +161,9 @@ export async function claimDrill(
     const [row] = await db.query<ClaimedRow>(claim, values);
     if (row === undefined) return null;
     if (row.claimed !== 1) continue;
-    const { repository, storages, stored, failed_in: failedIn } = row;
+    const { repository, storages, stored, failed_in: failedIn, found_empty_at: foundEmptyAt } = row;
     const [recentStorages, storedIn] = [JSON.parse(storages), JSON.parse(stored)];
-    return { repository, recentStorages, failedIn, storedIn };
+    return { repository, recentStorages, failedIn, foundEmptyAt, storedIn };
   }
   return null;
 }

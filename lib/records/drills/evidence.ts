@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { newestResults } from '../newest-results.ts';
 import { iso, jsonArray, jsonObject } from '../page.ts';
-import { hasHappened } from './newest-drill.ts';
+import { hasHappened, proves } from './newest-drill.ts';
 
 /** The time from `from` (inclusive) to `to` (exclusive), in ISO 8601. */
 export interface EvidencePeriod {
@@ -25,7 +25,7 @@ export interface EvidenceFacts {
 const facts: Statement = {
   name: 'drill_evidence_facts',
   text: `WITH ${newestResults}, drill AS (
-      SELECT lower(repository_name) AS key, outcome, started_at FROM restore_drills
+      SELECT lower(repository_name) AS key, outcome, evidence, started_at FROM restore_drills
       WHERE started_at >= $1::timestamptz AND started_at < $2::timestamptz
     )
     SELECT ${jsonObject(`
@@ -34,7 +34,7 @@ const facts: Statement = {
         count(*) FILTER (WHERE outcome = 'incomplete') AS incomplete,
         (SELECT count(*) FROM newest) AS repositories,
         (SELECT count(*) FROM newest WHERE lower(repo_full_name) IN (
-          SELECT key FROM drill WHERE outcome = 'proven' AND ${hasHappened('$3::timestamptz')}
+          SELECT key FROM drill WHERE ${proves('newest.repo_full_name')} AND ${hasHappened('$3::timestamptz')}
         )) AS proven_repositories
       FROM drill`)} AS item`,
 };
@@ -115,7 +115,7 @@ const repositories: Statement = {
       FROM chosen
       LEFT JOIN LATERAL (
         SELECT started_at, version, storage FROM restore_drills AS drill
-        WHERE lower(drill.repository_name) = lower(name) AND drill.outcome = 'proven'
+        WHERE lower(drill.repository_name) = lower(name) AND ${proves('name')}
           AND drill.started_at >= $1::timestamptz AND drill.started_at < $2::timestamptz
           AND ${hasHappened('$5::timestamptz')}
         ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1

@@ -37,6 +37,9 @@ export const drillEvidence = z.strictObject({
   tree_bytes: count.optional(),
   /** Whether the archive was missing altogether. */
   missing: z.boolean().optional(),
+  /** Whether there is nothing to restore because the source was empty, and when a run found that. */
+  empty: z.boolean().optional(),
+  found_empty_at: z.iso.datetime({ offset: true }).optional(),
 });
 
 export type DrillEvidence = z.output<typeof drillEvidence>;

@@ -5,6 +5,18 @@
 export const hasHappened = (now: string, drill = 'drill') =>
   `${drill}.started_at <= ${now} + interval '5 minutes'`;
 
+/** SQL for whether a repository has an archive, by its name. Uses an index. */
+export const hasArchive = (name: string) => `EXISTS (
+    SELECT FROM worker_repo_state AS state WHERE state.repo_full_name = ${name} AND state.archive_key <> ''
+  )`;
+
+/**
+ * SQL for whether a row `drill` proves a repository. That it was proven empty says nothing about an archive that it has
+ * since.
+ */
+export const proves = (name: string) => `drill.outcome = 'proven'
+    AND (NOT drill.evidence @> '{"empty": true}' OR NOT ${hasArchive(name)})`;
+
 /** SQL for columns of the newest drill of a row `repository` that meets a condition on `drill`. Uses an index. */
 const newestDrill = (columns: string, condition: string, now: string) => `
   SELECT ${columns} FROM restore_drills AS drill
@@ -17,7 +29,7 @@ export const lastDrill = (columns: string, now: string) => newestDrill(columns, 
 
 /** SQL for columns of the drill that last proved a row `repository`. */
 export const lastProof = (columns: string, now: string) =>
-  newestDrill(columns, "drill.outcome = 'proven'", now);
+  newestDrill(columns, proves('repository.repo_full_name'), now);
 
 /**
  * SQL for the failed drills that still count, at most one per repository, with its name in lower case as `key`. The

@@ -17,6 +17,8 @@ export interface RepoState {
   confirmed?: ReadonlyMap<number, boolean>;
   /** Whether an anomaly of missing repositories is unconfirmed. */
   hasMissing?: boolean;
+  /** Whether its newest result is a failure. Undefined if unknown. */
+  hasFailed?: boolean;
 }
 
 const selectState: Statement = {
@@ -37,12 +39,17 @@ const selectState: Statement = {
      ) AS seen) AS confirmed,
     (EXISTS (
        SELECT FROM anomalies WHERE repo_full_name IS NULL AND confirmed_at IS NULL
-     ))::int AS "hasMissing"`,
+     ))::int AS "hasMissing",
+    coalesce((
+       SELECT status IN ('failed', 'too_large') FROM backup_results AS result
+       WHERE repo_full_name = $1 ORDER BY result.created_at DESC, result.id DESC LIMIT 1
+     ), false)::int AS "hasFailed"`,
 };
 
-type StateRow = Omit<RepoState, 'confirmed' | 'hasMissing'> & {
+type StateRow = Omit<RepoState, 'confirmed' | 'hasMissing' | 'hasFailed'> & {
   confirmed: string;
   hasMissing: number;
+  hasFailed: number;
 };
 
 /** Reads the recorded state of a repository's archive. */
@@ -59,6 +66,7 @@ export async function readRepoState(
     restorableVersions: row?.restorableVersions ?? 0,
     confirmed: new Map<number, boolean>(JSON.parse(row?.confirmed ?? '[]')),
     hasMissing: row?.hasMissing === 1,
+    hasFailed: row?.hasFailed === 1,
   };
 }
 

@@ -55,8 +55,8 @@ const insertRun: Statement = {
       RETURNING id
     )
     INSERT INTO backup_runs
-      (status, started_at, heartbeat_at, exclusive_key, total_repos, fleet_token)
-    SELECT 'running', now(), now(), 'worker', $4::int, $7
+      (status, started_at, heartbeat_at, exclusive_key, total_repos, fleet_token, schedule_ms)
+    SELECT 'running', now(), now(), 'worker', $4::int, $7, $8::bigint
     WHERE (SELECT count(*) FROM abandoned) >= 0
       -- Fails on tables of an earlier version, before the run writes to them.
       AND NOT EXISTS (SELECT progress FROM backup_runs WHERE false)
@@ -81,6 +81,8 @@ export interface RunStart {
   abandoned?: StartedRun | null;
   /** The token of a run that others may join. Default: null, they may not. */
   fleetToken?: string | null;
+  /** The interval of the worker in milliseconds; 0 if a person started the run once. Default: null, unknown. */
+  scheduleMs?: number | null;
 }
 
 /**
@@ -90,10 +92,10 @@ export interface RunStart {
  */
 export async function startRun(
   db: Database,
-  { totalRepos, staleAfterMs, abandoned = null, fleetToken = null }: RunStart,
+  { totalRepos, staleAfterMs, abandoned = null, fleetToken = null, scheduleMs = null }: RunStart,
 ): Promise<StartedRun | { active: ActiveRun | null }> {
   const dead = [abandoned?.id ?? null, abandoned?.startedAt ?? null];
-  const about = [...dead, fleetToken];
+  const about = [...dead, fleetToken, scheduleMs];
   const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos, ...about];
   const [started] = await insertRunOrExplain(db, values);
   if (started) return started;

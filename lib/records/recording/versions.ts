@@ -15,7 +15,7 @@ export interface NewVersion {
   runId: number | null;
   /** When it was made, ISO 8601. */
   at: string;
-  /** The branch of HEAD; null if HEAD was detached or unborn. */
+  /** The branch of HEAD; null if HEAD was detached or its branch is unknown. */
   headBranch: string | null;
   refCount: number;
   /** From digestRefs. */

@@ -5,7 +5,7 @@ import { cutTextSql } from '../../text/cut-text.ts';
 import { proofColumns } from '../drills/states.ts';
 import { newestResults } from '../newest-results.ts';
 import { iso } from '../page.ts';
-import { learntInterval, MIN_GAPS } from '../runs/learnt-interval.ts';
+import { finishedRuns, learntInterval, MIN_GAPS, workerInterval } from '../runs/learnt-interval.ts';
 
 /** How up to date a repository's backup is, worst first. */
 export const repositoryStates = ['never', 'lost', 'failing', 'stale', 'good'] as const;
@@ -68,16 +68,22 @@ const newestOf = (repository: string, condition: string) => `
 
 /**
  * The CTEs `usual`, with `interval_ms`, and `judging`, with `now` and `fresh_since`: a repository last good before then
- * is not fresh. The interval is the declared one, else the median time between the starts of the last finished runs
- * that nobody stopped; with fewer than 3 such runs there is no row. A backup may be FRESHNESS_HOURS old, or older where
- * runs are further apart. Takes the parameters of a Judging.
+ * is not fresh. The interval is the declared one, else that of the worker's `--every`, else the median time between the
+ * starts of the last finished runs that nobody stopped or started by hand; with fewer than 3 such runs there is no row.
+ * A backup may be FRESHNESS_HOURS old, or older where runs are further apart. Takes the parameters of a Judging.
  */
 export const judgingBy = (now: string, freshnessHours: string, scheduleMs: string) => `
+  ${finishedRuns},
+  declared AS MATERIALIZED (
+    SELECT ${scheduleMs}::float8 AS interval_ms WHERE ${scheduleMs}::float8 IS NOT NULL
+    UNION ALL
+    SELECT interval_ms FROM (${workerInterval}) AS worker WHERE ${scheduleMs}::float8 IS NULL
+  ),
   usual AS MATERIALIZED (
-    SELECT ${scheduleMs}::float8 AS interval_ms, true AS is_declared WHERE ${scheduleMs}::float8 IS NOT NULL
+    SELECT interval_ms, true AS is_declared FROM declared
     UNION ALL
     SELECT round(median_ms), false FROM (${learntInterval}) AS learnt
-    WHERE gaps >= ${MIN_GAPS} AND ${scheduleMs}::float8 IS NULL
+    WHERE gaps >= ${MIN_GAPS} AND is_usual AND NOT EXISTS (SELECT FROM declared)
   ),
   judging AS MATERIALIZED (
     SELECT fresh_hours, ${now}::timestamptz AS now,
@@ -168,6 +174,13 @@ export const consecutiveFailures = `(SELECT count(*) FROM (
     SELECT FROM ${failuresSinceGood} LIMIT ${MAX_FAILURES_COUNTED}
   ) AS failure)`;
 
+const MAX_SOURCE_LENGTH = 1_000;
+
+/** SQL for where a row `repository` is read. Null if no run has recorded it. */
+const sourceColumn = `(SELECT ${cutTextSql('source.address', MAX_SOURCE_LENGTH)} FROM repository_sources AS source
+   WHERE lower(source.repo_full_name) = lower(repository.repo_full_name)
+   ORDER BY source.repo_full_name = repository.repo_full_name DESC LIMIT 1)`;
+
 /**
  * The columns of a TrackedRepository in order, from a row `repository` of `withStates`. Looks up the failures
  * of each row, so it is for the rows of one page.
@@ -187,7 +200,7 @@ export const repositoryColumns = `
   ${consecutiveFailures} AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
-  fault, ${proofColumns(JUDGED_AT)}`;
+  fault, ${sourceColumn} AS source, ${proofColumns(JUDGED_AT)}`;
 
 /**
  * SQL that orders rows `repository` of `withStates`: worst state first, and within a state the one last good longest

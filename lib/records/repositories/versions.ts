@@ -7,7 +7,9 @@ const MAX_WARNING_LENGTH = 1_000;
 /** The columns of an ArchiveVersion in order. */
 const versionColumns = `
   version, run_id, ${iso('created_at')} AS created_at, head_branch, ref_count, refs_sha256,
-  manifest_sha256, files, size_bytes, new_bytes,
+  manifest_sha256, files, size_bytes,
+  -- Earlier releases took the size of a rewritten archive for what was new in it.
+  CASE WHEN version = 1 OR new_bytes < size_bytes THEN new_bytes END AS new_bytes,
   nullif(${cutTextSql('warning', MAX_WARNING_LENGTH)}, '') AS warning, ${iso('pruned_at')} AS pruned_at`;
 
 /** SQL for a repository's name as its versions spell it: the exact spelling if there are several, else the newest. */

@@ -18,7 +18,7 @@ const archiveRecord = archiveNote.extend({
   archive_modified_ms: z.int(),
   /** Where the repository was read; null in a note of an earlier release. */
   address: z.string().nullable().default(null),
-  /** The branch of HEAD; null if HEAD was detached or unborn. */
+  /** The branch of HEAD; null if HEAD was detached or its branch is unknown. */
   head_branch: z.string().nullable(),
   /** Digest of the refs of the newest version; null in a note of an earlier release. */
   refs_sha256: z.string().nullable().default(null),

@@ -78,6 +78,26 @@ export async function writeIncrement(
   return prerequisites;
 }
 
+/** The size, as packed in the mirror, of the objects that `refs` reach and those of `before` do not. Throws GitError. */
+export async function measureNew(
+  git: Git,
+  { gitDir }: Mirror,
+  refs: Refs,
+  before: ReadonlySet<string>,
+  timeoutMs: number,
+): Promise<number> {
+  const fresh = new Set([...refs.values()].filter((id) => !before.has(id)));
+  if (fresh.size === 0) return 0;
+  // A mirror that was made anew may lack what the source has overwritten.
+  const options = ['--objects', '--disk-usage', '--ignore-missing', '--stdin'];
+  const stdin = `${[...fresh, ...[...before].map((id) => `^${id}`)].join('\n')}\n`;
+  const answer = await git.read([`--git-dir=${gitDir}`, 'rev-list', ...options], {
+    stdin,
+    timeoutMs,
+  });
+  return Number.parseInt(answer, 10);
+}
+
 /**
  * Reads every object of a bundle that git has packed, without writing any. git copies packed objects to its output
  * unchecked, so damage in the mirror would end up in the archive. Throws GitError.

@@ -36,7 +36,7 @@ export async function claimNext(
   const due = await unlessAway(() => claimDrill(deps.db, holder, selection), undefined);
   if (due) return { due, isKnown: true };
   const isUnknown = (repository: string) => ({
-    due: { repository, recentStorages: [], failedIn: null, storedIn: [] },
+    due: { repository, recentStorages: [], failedIn: null, foundEmptyAt: null, storedIn: [] },
     isKnown: false,
   });
   if (only !== null) return isUnknown(only);

@@ -1,13 +1,20 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { corrupt } from '../../archives/archive-fault.ts';
+import { digestRefs } from '../../archives/manifest.ts';
 import { DrillIncomplete, proveRestorable } from '../../drills/prove-restored.ts';
 import type { Log } from '../../log.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
-import type { DrillEvidence, NewDrill } from '../../records/drills/new-drill.ts';
+import {
+  type DrillEvidence,
+  FOLDER_STORAGE,
+  type NewDrill,
+} from '../../records/drills/new-drill.ts';
 import type { RecordedVersion } from '../../records/drills/record.ts';
 import { listVersions } from '../../restore/list-archives.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import { version } from '../../version.ts';
+import { archiveKey, readArchiveState } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import type { Display } from '../display.ts';
 import type { AvailableArchive } from '../restoring/archive-source.ts';
@@ -79,6 +86,45 @@ export async function performDrill(
       evidence: { version, git_version: context.gitVersion, ...found.evidence, ...missing },
     },
   };
+}
+
+/** Runs read their sources often; what one found longer ago may no longer be so. */
+const MAX_EMPTY_AGE_MS = 7 * 86_400_000;
+
+/**
+ * Proves that there is nothing to restore: a run has read the source and found no refs, and neither an archive nor
+ * anything else of the repository is in the archive folder. Null if there is an archive to restore after all.
+ */
+export async function proveEmpty(
+  { options: { clock }, gitVersion }: DrillContext,
+  { repository, foundEmptyAt, archiveFolder }: EmptyRequest,
+): Promise<NewDrill | null> {
+  const began = clock.now();
+  if ((await readArchiveState(archiveFolder, archiveKey(repository))).files.length > 0) return null;
+  const isRecent = began - Date.parse(foundEmptyAt) <= MAX_EMPTY_AGE_MS;
+  const found_empty_at = new Date(foundEmptyAt).toISOString();
+  return {
+    ...{ repository, version: null, storage: FOLDER_STORAGE, bytes: 0 },
+    startedAt: new Date(began).toISOString(),
+    durationMs: Math.max(0, Math.round(clock.now() - began)),
+    outcome: isRecent ? 'proven' : 'incomplete',
+    reason: isRecent
+      ? null
+      : `its source was empty at ${formatMinute(found_empty_at)}, and no run has read it since: start one`,
+    evidence: {
+      ...{ version, git_version: gitVersion },
+      ...(isRecent ? { empty: true, refs: 0, refs_sha256: digestRefs(new Map()) } : {}),
+      found_empty_at,
+    },
+  };
+}
+
+/** A repository that has no archive because its source was empty. */
+export interface EmptyRequest {
+  repository: string;
+  /** ISO 8601. */
+  foundEmptyAt: string;
+  archiveFolder: string;
 }
 
 interface Found {

@@ -12,6 +12,7 @@ import {
   removeScratch,
   sweepScratch,
 } from '../../processes/scratch.ts';
+import type { DueDrill } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE, type NewDrill } from '../../records/drills/new-drill.ts';
 import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -21,7 +22,7 @@ import type { PushTarget } from '../destination/target.ts';
 import { retryWhileUnavailable, unlessAway } from '../retry.ts';
 import { claimNext, holdClaim, isLocked } from './drill-claim.ts';
 import { BudgetUsed } from './drill-fault.ts';
-import { type DrillContext, performDrill } from './drill-one.ts';
+import { type DrillContext, performDrill, proveEmpty } from './drill-one.ts';
 import { choosePlace, type DrillPlace, openDrillPlaces, storagesOf } from './drill-place.ts';
 import { deliverDrills, spoolDrill } from './drill-spool.ts';
 
@@ -157,6 +158,15 @@ async function drillAll(
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
     const claim = holdClaim(deps, holder, repository);
     try {
+      const nothing = await proveNothing(context, deps, due);
+      if (nothing !== null) {
+        await record(deps, nothing, selection.runId);
+        report[nothing.outcome]++;
+        selection.onDrill(nothing);
+        tried.push(repository.toLowerCase());
+        if (selection.only !== null) return report;
+        continue;
+      }
       // A proof from another place would clear the failure although the damage is still there.
       if (failedIn !== null && failedIn !== place.storage && configured.has(failedIn)) {
         const reason = `${cleanText(repository)} failed its drill from ${failedIn}, which cannot be drilled here`;
@@ -185,6 +195,16 @@ async function drillAll(
     tried.push(repository.toLowerCase());
     if (selection.only !== null) return report;
   }
+}
+
+/** The drill of a repository that is empty; null if it has to be restored. */
+async function proveNothing(
+  context: DrillContext,
+  { archiveFolder }: DrillDeps,
+  { repository, foundEmptyAt }: DueDrill,
+): Promise<NewDrill | null> {
+  if (foundEmptyAt === null) return null;
+  return proveEmpty(context, { repository, foundEmptyAt, archiveFolder });
 }
 
 async function record(

@@ -11,6 +11,8 @@ export function describeDrill(drill: NewDrill): string {
   const which = version === null ? '' : `, version ${version}`;
   const what = `${verdicts[outcome]}: ${cleanText(repository, 300)}${which} from ${storage}`;
   if (reason !== null) return cleanText(`${what}: ${reason}`);
+  if (evidence.empty === true)
+    return `proven: ${cleanText(repository, 300)} is empty: its source has no refs, so there is nothing to restore`;
   const seconds = (durationMs / 1_000).toFixed(1);
   const refs = counted(evidence.refs ?? 0, 'ref');
   return `${what} (${refs}, ${counted(evidence.objects ?? 0, 'object')}, ${counted(evidence.tree_files ?? 0, 'file')}; ${formatBytes(bytes)} in ${seconds} s)`;

@@ -63,8 +63,10 @@ export async function cloneFirst(
     throw new GitError('the repository was empty while it was being cloned, and no longer is');
   }
   if (defect !== null) await onRemark('warn', describeDefect(defect));
+  // A clone is not told the branch of HEAD if that does not exist.
+  const headBranch = result.refs.has('HEAD') ? result.headBranch : advertised.headBranch;
   const cloned = sameRefs(result.refs, advertised.refs)
-    ? result
+    ? { ...result, headBranch }
     : { ...result, ...(await fetchAdvertised(options, result.mirror, advertised)) };
   const { versions } = await readRecordedVersions(archiveFolder, key, before);
   const lost = versions.length === 0 ? null : describeLost(versions.length);
@@ -72,8 +74,8 @@ export async function cloneFirst(
   return { ...cloned, before: none, archived: noRefs, isUsable: true, lost };
 }
 
-const readAdvertised = async ({ git, source, credential }: UpdateOptions) =>
-  readRemoteRefs(git, source, await credential());
+const readAdvertised = async (options: UpdateOptions) =>
+  readRemoteRefs(options, await options.credential());
 
 /**
  * Fetches what a source advertises, and returns the refs of the mirror. Throws GitError unless each of them is as the

@@ -1,6 +1,10 @@
-import { type Git, GitError } from '../../git/git.ts';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Git, GitError, isGitFailure } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
+import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { makeArchiveFolder } from '../archive/archive.ts';
 import type { Source } from '../source.ts';
 
 /** Object ids by ref name, including `HEAD` if it has a commit. */
@@ -9,7 +13,7 @@ export type Refs = ReadonlyMap<string, string>;
 /** The current refs of a repository. */
 export interface RemoteRefs {
   refs: Refs;
-  /** The branch of HEAD; null if there is none or the server does not report it. */
+  /** The branch of HEAD, which may not exist; null if there is none or the server does not report it. */
   headBranch: string | null;
 }
 
@@ -18,12 +22,19 @@ export const firstProtocol = ['-c', 'protocol.version=0'];
 
 const LIST_TIMEOUT_MS = 5 * 60_000;
 
+interface ReadOptions {
+  git: Git;
+  source: Source;
+  /** For a temporary folder. */
+  mirrorFolder: string;
+}
+
 /** Reads the refs of a repository, without peeled tags. Throws GitError. */
 export async function readRemoteRefs(
-  git: Git,
-  source: Source,
+  read: ReadOptions,
   credential: GitCredential | null,
 ): Promise<RemoteRefs> {
+  const { git, source } = read;
   const options = { protocols: source.protocols, timeoutMs: LIST_TIMEOUT_MS, credential };
   const refs = new Map<string, string>();
   let headBranch: string | null = null;
@@ -42,7 +53,46 @@ export async function readRemoteRefs(
       headBranch = value.slice('ref: '.length);
     }
   }
+  if (refs.size > 0 && !refs.has('HEAD')) headBranch = await readUnbornBranch(read, credential);
   return { refs, headBranch };
+}
+
+/** Where a clone's HEAD is if the server did not report a branch. */
+const NOT_REPORTED = 'backup-observatory-not-reported';
+
+/**
+ * The branch of a HEAD that points to a branch which does not exist, in a repository with other refs. Only a clone with
+ * version 2 of git's protocol is told it; restricted to that branch, it transfers nothing. Null if the server does not
+ * report it.
+ */
+async function readUnbornBranch(
+  { git, source, mirrorFolder: folder }: ReadOptions,
+  credential: GitCredential | null,
+): Promise<string | null> {
+  const { location, protocols } = source;
+  await makeArchiveFolder(folder);
+  const scratch = await makeScratch(folder);
+  try {
+    const clone = join(scratch, 'head.git');
+    const settings = ['protocol.version=2', `init.defaultBranch=${NOT_REPORTED}`];
+    const flags = ['--quiet', '--bare', '--no-local', '--single-branch', '--no-tags'];
+    await git.read(
+      [
+        ...settings.flatMap((setting) => ['-c', setting]),
+        ...['clone', ...flags, '--template=', '--', location, clone],
+      ],
+      { protocols, timeoutMs: LIST_TIMEOUT_MS, credential },
+    );
+    const head = (await readFile(join(clone, 'HEAD'), 'utf8')).trimEnd();
+    const branch = head.startsWith('ref: refs/heads/') ? head.slice('ref: '.length) : null;
+    return branch === `refs/heads/${NOT_REPORTED}` ? null : branch;
+  } catch (error) {
+    // A server that cannot be asked does not report it. The refs were read, and are archived without it.
+    if (isGitFailure(error)) return null;
+    throw error;
+  } finally {
+    await removeScratch(scratch);
+  }
 }
 
 /** Throws GitError for a name that was not UTF-8: it would be recorded under another name. */

@@ -21,7 +21,7 @@ import { updateArchive } from './update-archive.ts';
  * archive folder is unchanged, or has the new version if that was already published.
  */
 export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
-  const { git, archiveFolder, source, signal, onStep } = backup;
+  const { archiveFolder, source, signal, onStep } = backup;
   await checkFolder(source);
   const key = archiveKey(source.name);
   const before = await orAborted(signal, () => readArchiveState(archiveFolder, key));
@@ -32,7 +32,7 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
   let remote: RemoteRefs | null = null;
   if (!isFirst) {
     await onStep('reading refs');
-    remote = await readRemoteRefs(git, source, await credential());
+    remote = await readRemoteRefs(backup, await credential());
     if (remote.refs.size === 0) {
       if (before.files.length === 0) return { status: 'empty' };
       // An archive from an earlier release holds what becomes version 1.

@@ -85,8 +85,8 @@ export function openRemote(git: Git, { location, protocols, isLocal }: Source): 
     // A new repository makes the first branch that it receives its default branch.
     if (headBranch !== null && wanted.has(headBranch)) {
       await send([`${force}${headBranch}:${headBranch}`]);
-      if (isLocal) await setHead(headBranch);
     }
+    if (headBranch !== null && isLocal) await setHead(headBranch);
     const kinds = ['heads', 'tags', 'notes'].filter((kind) =>
       [...wanted.keys()].some((name) => name.startsWith(`refs/${kind}/`)),
     );

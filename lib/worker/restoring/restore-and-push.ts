@@ -101,7 +101,7 @@ export async function restoreAndPush(
     if (others.length > 0) {
       print(`  Not pushed, because they are not branches, tags or notes: ${countSpaces(others)}`);
     }
-    if (branch !== null && after.headBranch !== branch) {
+    if (branch !== null && wanted.has(branch) && after.headBranch !== branch) {
       const short = cleanText(branch.replace('refs/heads/', ''), 200);
       print(`  The default branch is not ${short}: set it in the settings of the repository`);
     }

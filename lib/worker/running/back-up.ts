@@ -4,6 +4,8 @@ import { describeStuck, sweepScratch } from '../../processes/scratch.ts';
 import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
+import type { NewSource } from '../../records/recording/sources.ts';
+import { redact } from '../../security/redaction/redactor.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
 import { archiveKey, makeArchiveFolder } from '../archive/archive.ts';
@@ -177,7 +179,15 @@ async function assign(
     const text = `backed up as ${to}: ${why}`;
     await journal.note('info', text, to);
   }
+  await journal.store.write({ type: 'sources', sources: addressesOf(assigned.sources) });
   return assigned.sources;
+}
+
+/** Where the sources are read. One that discovery no longer finds is read nowhere. */
+function addressesOf(sources: readonly Source[]): NewSource[] {
+  return sources
+    .filter(({ host }) => host?.plan !== 'lost')
+    .map(({ name, location }) => ({ repository: name, address: redact(location) }));
 }
 
 async function discover(

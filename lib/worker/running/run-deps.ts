@@ -38,6 +38,8 @@ export interface RunDeps {
   /** How long a run may reread archives that have gone unchecked the longest. */
   recheckBudgetMs: number;
   staleAfterMs: number;
+  /** The interval of `--every` in milliseconds; 0 if a person started this run once, null if that is unknown. */
+  scheduleMs: number | null;
   /** The git host, for discovery and destination. */
   gitHost: Pick<HostAccess, 'config' | 'store'> & {
     fetch: typeof fetch;

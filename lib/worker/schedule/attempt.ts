@@ -123,7 +123,8 @@ export async function attempt(
     // What an earlier attempt of this run archived no longer looks new.
     const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
     const outcome = isNew ? { ...made, status: 'completed' as const } : made;
-    const delivered = await deliver(context, source, outcome, show);
+    const hasFailed = state.hasFailed ?? false;
+    const delivered = await deliver(context, source, outcome, { show, hasFailed });
     const { altered } = job;
     if (altered === null) return delivered;
     const damaged = failure(`the archive is damaged: ${altered}`);

@@ -27,39 +27,46 @@ export interface Waiting {
   conclude(): Promise<Outcome>;
 }
 
+interface DeliveryOptions {
+  show(doing: string): void;
+  /**
+   * Whether the newest result of the repository is a failure. One that is unchanged is then backed up once its archive
+   * is delivered. Otherwise it stays unchanged: a place that was added gets a copy of an archive that was reported.
+   */
+  hasFailed: boolean;
+}
+
 /** Delivers an archive to every place that lacks it, including places that an earlier run could not reach. */
 export async function deliver(
   context: DeliveryContext,
   source: Source,
-  outcome: RepositoryOutcome,
-  show: (doing: string) => void,
+  made: RepositoryOutcome,
+  { show, hasFailed }: DeliveryOptions,
 ): Promise<Outcome | Waiting> {
-  if (outcome.status === 'empty') return outcome;
-  const pushed = await push(context, source, outcome, show);
+  if (made.status === 'empty') return made;
+  const status = made.status === 'unchanged' && !hasFailed ? 'unchanged' : 'completed';
+  const delivered = { ...made, status } as const;
+  const pushed = await push(context, source, made, delivered, show);
   const { offsite } = context;
   if (offsite === null) return pushed;
   show('storing');
   const note: Note = (level, text) => context.journal.note(level, text, source.name);
-  const storings = await offsite.send(source, outcome, note);
+  const storings = await offsite.send(source, made, note);
   const conclude = async (): Promise<Outcome> => {
     const settled = await Promise.all(
       storings.map((one) => (one.status === 'waiting' ? one.settled : one)),
     );
-    await recordSeen(context, source, outcome, settled);
-    const failure = await record(context.journal, note, offsite.needed, source, outcome, settled);
-    return join(outcome, pushed, failure);
+    await recordSeen(context, source, made, settled);
+    const failure = await record(context.journal, note, offsite.needed, source, made, settled);
+    return join(delivered, pushed, failure);
   };
   const isWaiting = storings.some(({ status }) => status === 'waiting');
   return isWaiting ? { status: 'waiting', conclude } : conclude();
 }
 
-function join(
-  outcome: RepositoryOutcome & KeptArchive,
-  pushed: Outcome,
-  failure: Failure | 'new' | null,
-): Outcome {
+function join(delivered: Outcome, pushed: Outcome, failure: Failure | 'new' | null): Outcome {
   if (failure === null) return pushed;
-  if (failure === 'new') return isFailure(pushed) ? pushed : { ...outcome, status: 'completed' };
+  if (failure === 'new') return isFailure(pushed) ? pushed : delivered;
   if (!isFailure(pushed)) return failure;
   const errorMessage = cleanText(`${pushed.errorMessage}; ${failure.errorMessage}`);
   return { ...pushed, errorMessage };
@@ -68,17 +75,18 @@ function join(
 async function push(
   { destination, journal }: DeliveryContext,
   source: Source,
-  outcome: RepositoryOutcome & KeptArchive,
+  made: RepositoryOutcome & KeptArchive,
+  delivered: Outcome,
   show: (doing: string) => void,
 ): Promise<Outcome> {
-  if (destination === null) return outcome;
+  if (destination === null) return made;
   show('pushing');
-  const delivery = await destination.deliver(source, outcome);
-  const { key, record } = outcome;
-  if (delivery.status === 'there') return outcome;
+  const delivery = await destination.deliver(source, made);
+  const { key, record } = made;
+  if (delivery.status === 'there') return made;
   if (delivery.status === 'pushed') {
     await journal.note('info', 'pushed to the destination', source.name);
-    return { status: 'completed', key, record };
+    return delivered;
   }
   const errorMessage = cleanText(delivery.reason);
   const fault = pushFault(delivery.reason);

@@ -6,6 +6,7 @@ import type { NewLog } from '../../records/recording/logs.ts';
 import type { NewResult } from '../../records/recording/results.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
+import type { NewSource } from '../../records/recording/sources.ts';
 import type { NewStoring, SeenStoring } from '../../records/recording/stores.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
@@ -19,6 +20,7 @@ export type RunEntry =
   | ({ type: 'anomaly' } & AnomalyOfVersion)
   | ({ type: 'missing' } & MissedRepositories)
   | { type: 'coverage'; repositories: readonly SeenRepository[] }
+  | { type: 'sources'; sources: readonly NewSource[] }
   | { type: 'pruned'; repository: string; versions: readonly number[] }
   | ({ type: 'stored' } & NewStoring)
   | ({ type: 'seen' } & SeenStoring)
@@ -139,6 +141,10 @@ export const spoolLine = z.discriminatedUnion('type', [
   z.strictObject({
     ...{ type: z.literal('coverage'), at: time },
     repositories: z.array(seenRepository).max(1_000_000),
+  }),
+  z.strictObject({
+    ...{ type: z.literal('sources'), at: time },
+    sources: z.array(z.strictObject({ repository: name, address: text })).max(1_000_000),
   }),
   z.strictObject({
     ...{ type: z.literal('pruned'), at: time, repository: name },

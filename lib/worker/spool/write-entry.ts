@@ -6,6 +6,7 @@ import { recordArchive } from '../../records/recording/repo-state.ts';
 import { recordResult } from '../../records/recording/results.ts';
 import { writeTotal } from '../../records/recording/runs.ts';
 import { writeSnapshot } from '../../records/recording/snapshots.ts';
+import { recordSources } from '../../records/recording/sources.ts';
 import { recordSeen, recordStoring } from '../../records/recording/stores.ts';
 import { recordUnchanged } from '../../records/recording/unchanged.ts';
 import { markPruned, recordVersion } from '../../records/recording/versions.ts';
@@ -61,6 +62,8 @@ export async function writeFact(
       return recordMissing(db, runId, fact, at);
     case 'coverage':
       return recordCoverage(db, runId, fact.repositories, at);
+    case 'sources':
+      return recordSources(db, fact.sources, at);
     case 'pruned':
       return markPruned(db, fact.repository, fact.versions);
     case 'stored':

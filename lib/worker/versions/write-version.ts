@@ -4,7 +4,7 @@ import { digestRefs } from '../../archives/manifest.ts';
 import type { Increment } from '../../archives/note.ts';
 import { nullIfMissing } from '../../files.ts';
 import { type ArchiveRecord, type ArchiveState, sealBundle } from '../archive/archive.ts';
-import { writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
+import { measureNew, writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
 import { uncountedFigures } from '../archive/figures.ts';
 import {
   type Place,
@@ -67,7 +67,7 @@ async function append(
   const { git } = options;
   const { place, mirror, before, archived, versions } = contents;
   const path = join(place.scratch, 'increment.bundle');
-  const had = new Set([...archived.refs.values(), ...archived.kept.values()]);
+  const had = idsOf(archived);
   const timeoutMs = await packTimeout(options, mirror);
   const prerequisites = await writeIncrement(
     git,
@@ -121,7 +121,7 @@ async function rewrite(
   contents: VersionContents,
 ): Promise<WrittenVersion> {
   const { git, recordedSha256, now } = options;
-  const { place, mirror, before, versions, isSame, isUsable } = contents;
+  const { place, mirror, before, archived, versions, isSame, isUsable } = contents;
   const [bundle] = before.files;
   const timeoutMs = () => packTimeout(options, mirror);
   const isLarge = bundle !== undefined && bundle.sizeBytes >= options.incrementsFromBytes;
@@ -163,11 +163,19 @@ async function rewrite(
     figures: uncountedFigures(contents.refs),
   };
   await publishBundle(path, place, { record, before, recordedSha256 });
-  const facts =
-    manifest === null || entry === null
-      ? null
-      : describeFacts(contents, record, manifest, entry, sizeBytes);
-  return { record, facts };
+  if (manifest === null || entry === null) return { record, facts: null };
+  const had = idsOf(archived);
+  // The file has all versions; only the first one is as large.
+  const newBytes =
+    had.size === 0
+      ? sizeBytes
+      : await measureNew(git, mirror, contents.refs, had, await timeoutMs());
+  return { record, facts: describeFacts(contents, record, manifest, entry, newBytes) };
+}
+
+/** The ids that an archive reaches everything from. */
+function idsOf({ refs, kept }: VersionContents['archived']): Set<string> {
+  return new Set([...refs.values(), ...kept.values()]);
 }
 
 function originOf({ source }: VersionOptions, { refs, headBranch }: VersionContents) {

@@ -10,7 +10,7 @@ import { useDatabase } from '../../support/hooks.ts';
 import { useS3Server } from '../../support/s3-server.ts';
 import { runScript } from '../../support/script.ts';
 import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
-import { rowsOf } from '../../support/worker.ts';
+import { lastResults, rowsOf } from '../../support/worker.ts';
 
 const database = useDatabase();
 const world = useVersionedApp(database);
@@ -75,6 +75,15 @@ describe('a run with a store', () => {
       '1 unchanged',
     );
     expect(await filesOf(nas())).toEqual(second);
+  });
+
+  it('leaves an unchanged repository unchanged when a store is added', async () => {
+    await world.backUpFirst();
+    const { code, stdout, stderr } = await world.backUp(onFolder());
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('1 unchanged') });
+    expect(stderr).toContain(`stored in file://${nas()}`);
+    expect(await stored()).toMatchObject([{ version: 1, isStored: true }]);
+    expect(await lastResults(database.db)).toEqual([]);
   });
 
   it('fails a repository that no store received, and catches up later', async () => {

@@ -10,14 +10,14 @@ import { Pages } from '../../parts/pages.tsx';
 import { RecordTable } from '../../parts/record-table.tsx';
 import { OutcomeBadge, outcomeOfDrill } from '../../parts/status.tsx';
 
-type Repository = Pick<Schemas['TrackedRepository'], 'last_proof' | 'last_drill'>;
+type Repository = Pick<Schemas['TrackedRepository'], 'last_proof' | 'last_drill' | 'last_status'>;
 
 const LIMIT = 10;
 
 /** Whether a repository is proven restorable, and its restore drills. */
 export function RepositoryDrills({
   path,
-  repository: { last_proof, last_drill },
+  repository: { last_proof, last_drill, last_status },
 }: {
   path: RepositoryPath;
   repository: Repository;
@@ -34,18 +34,25 @@ export function RepositoryDrills({
           </Text>
         </Alert>
       )}
-      <Proof proof={last_proof} />
+      <Proof proof={last_proof} isEmpty={last_status === 'empty'} />
       {last_drill !== null && <Drills path={path} />}
     </Stack>
   );
 }
 
-function Proof({ proof }: { proof: Repository['last_proof'] }) {
+function Proof({ proof, isEmpty }: { proof: Repository['last_proof']; isEmpty: boolean }) {
   if (proof === null) {
     return (
       <Text c="dimmed">
         Not proven restorable yet. Drills follow each run; <Code>npm run worker -- drill</Code> runs
         them now.
+      </Text>
+    );
+  }
+  if (isEmpty && proof.version === null) {
+    return (
+      <Text size="sm">
+        Proven to be empty <Age of={proof.at} />: there is nothing to restore.
       </Text>
     );
   }
@@ -82,7 +89,7 @@ function Drills({ path }: { path: RepositoryPath }) {
 }
 
 function DrillRow({ drill }: { drill: Schemas['RestoreDrill'] }) {
-  const { outcome, reason, started_at, version, storage, bytes, duration_ms } = drill;
+  const { outcome, reason, started_at, version, storage, bytes, duration_ms, evidence } = drill;
   return (
     <Table.Tr>
       <Table.Td maw={320}>
@@ -96,7 +103,7 @@ function DrillRow({ drill }: { drill: Schemas['RestoreDrill'] }) {
       <Table.Td>
         <Age of={started_at} />
       </Table.Td>
-      <Table.Td>{version ?? '–'}</Table.Td>
+      <Table.Td>{version ?? (evidence.empty === true ? 'empty' : '–')}</Table.Td>
       <Table.Td style={{ overflowWrap: 'anywhere' }}>
         <bdi>{nameOfStorage(storage)}</bdi>
       </Table.Td>

@@ -101,7 +101,8 @@ function Summary({ version }: { version: Version }) {
         )}
       </Group>
       <Text size="sm" c="dimmed" pe="xs">
-        {countOf(version.ref_count, 'ref', 'refs')}, {formatBytes(version.new_bytes)} new
+        {countOf(version.ref_count, 'ref', 'refs')}
+        {version.new_bytes !== null && `, ${formatBytes(version.new_bytes)} new`}
       </Text>
     </Group>
   );
