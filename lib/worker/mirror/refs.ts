@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Git, GitError, isGitFailure } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { makeArchiveFolder } from '../archive/archive.ts';
 import type { Source } from '../source.ts';
 
 /** Object ids by ref name, including `HEAD` if it has a commit. */
@@ -70,7 +69,7 @@ async function readUnbornBranch(
   credential: GitCredential | null,
 ): Promise<string | null> {
   const { location, protocols } = source;
-  await makeArchiveFolder(folder);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const scratch = await makeScratch(folder);
   try {
     const clone = join(scratch, 'head.git');
