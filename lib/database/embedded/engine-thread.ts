@@ -9,6 +9,14 @@ export type EngineRequest = { batch: Uint8Array } | { close: true };
 /** The first report: Postgres has started, or why it did not. */
 export type EngineStarted = { started: true } | { broken: string };
 
+/** What a new thread receives. */
+export interface EngineData {
+  /** The folder of the database. */
+  folder: string;
+  /** One number in shared memory; not 0 while the running batch is to be canceled. */
+  interrupt: SharedArrayBuffer;
+}
+
 /** Later reports. A batch produces outputs and ends with `done` or `crash`. */
 export type EngineReport =
   /** The batch that begins now has this `statement_timeout`, in milliseconds. */
@@ -25,6 +33,11 @@ const startParams = [...PGlite.defaultStartParams, '-c', 'max_stack_depth=200kB'
 
 interface EngineModule {
   _PostgresMainLoopOnce(): void;
+  /** Addresses of the flags that Postgres checks between rows; a signal would set them. */
+  _QueryCancelPending: number;
+  _InterruptPending: number;
+  HEAPU8: Uint8Array;
+  FS: Record<'read' | 'write', (...given: unknown[]) => unknown>;
   _GetConfigOption(name: number, missingOk: number, restrict: number): number;
   UTF8ToString(text: number): string;
   stringToUTF8OnStack(text: string): number;
@@ -35,6 +48,8 @@ interface EngineModule {
 const port = parentPort;
 if (port === null) throw new Error('engine-thread.ts must run in a worker thread');
 const report = (said: EngineStarted | EngineReport) => port.postMessage(said);
+const { folder, interrupt } = workerData as EngineData;
+const interruption = new Int32Array(interrupt);
 
 function describe(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -55,6 +70,29 @@ async function start(folder: string): Promise<PGlite | null> {
     report({ broken: reason ?? describe(error) });
     return null;
   }
+}
+
+/** Cancels the running statement at the next point where Postgres allows it, or (0) takes that back. */
+function setCanceled({ HEAPU8, _QueryCancelPending, _InterruptPending }: EngineModule, to: 0 | 1) {
+  HEAPU8[_QueryCancelPending] = to;
+  HEAPU8[_InterruptPending] = to;
+}
+
+/**
+ * A running statement blocks this thread, and WebAssembly has no signals. But Postgres calls JavaScript to access
+ * files and to read the time, so a request to cancel is noticed then.
+ */
+function watchInterruption(module: EngineModule): void {
+  const watched =
+    <Given extends unknown[], Result>(call: (...given: Given) => Result) =>
+    (...given: Given): Result => {
+      if (Atomics.load(interruption, 0) !== 0) setCanceled(module, 1);
+      return call(...given);
+    };
+  const { FS } = module;
+  FS.read = watched(FS.read.bind(FS));
+  FS.write = watched(FS.write.bind(FS));
+  Date.now = watched(Date.now);
 }
 
 function serve(pglite: PGlite): void {
@@ -80,7 +118,11 @@ function serve(pglite: PGlite): void {
     return value;
   };
 
+  watchInterruption(module);
+
   const run = async (batch: Uint8Array) => {
+    Atomics.store(interruption, 0, 0);
+    setCanceled(module, 0);
     const limitMs = readLimit();
     if (limitMs > 0) report({ limitMs });
     try {
@@ -100,7 +142,7 @@ function serve(pglite: PGlite): void {
   });
 }
 
-const postgres = await start(workerData as string);
+const postgres = await start(folder);
 if (postgres !== null) {
   serve(postgres);
   report({ started: true });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { EngineReport, EngineRequest, EngineStarted } from './engine-thread.ts';
+import type { EngineData, EngineReport, EngineRequest, EngineStarted } from './engine-thread.ts';
 
 /** Postgres cannot start with the given files. */
 export class EngineBroken extends Error {
@@ -17,17 +17,20 @@ interface Batch {
 }
 
 /**
- * Runs PGlite in a worker thread, because a running statement blocks its thread and cannot be interrupted.
- * The thread can be terminated at any time.
+ * Runs PGlite in a worker thread, because a running statement blocks its thread. The thread can be terminated at
+ * any time.
  */
 export class Engine {
   readonly #thread: Worker;
+  /** Shared with the thread, which cannot receive messages while a statement runs. */
+  readonly #interrupt: Int32Array;
   readonly #exit: Promise<unknown>;
   #batch: Batch | null = null;
   #ended: Error | null = null;
 
-  private constructor(thread: Worker) {
+  private constructor(thread: Worker, interrupt: SharedArrayBuffer) {
     this.#thread = thread;
+    this.#interrupt = new Int32Array(interrupt);
     this.#exit = once(thread, 'exit');
     thread.on('message', (report: EngineReport) => this.#hear(report));
     thread.on('error', (cause) => this.#fail(new Error('its thread failed', { cause })));
@@ -36,16 +39,18 @@ export class Engine {
 
   /** Starts Postgres in a folder. Throws EngineBroken when it fails. */
   static async start(folder: string): Promise<Engine> {
+    const interrupt = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const data: EngineData = { folder, interrupt };
     const thread = new Worker(new URL('./engine-thread.ts', import.meta.url), {
       name: 'embedded-database',
-      workerData: folder,
+      workerData: data,
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
     });
     const first = once(thread, 'message') as Promise<[EngineStarted]>;
     const exit = once(thread, 'exit');
     const [report] = await Promise.race([first, exit.then(() => [{ broken: 'its thread ended' }])]);
-    if ('started' in report) return new Engine(thread);
+    if ('started' in report) return new Engine(thread, interrupt);
     await thread.terminate();
     throw new EngineBroken(report.broken);
   }
@@ -57,6 +62,14 @@ export class Engine {
       this.#batch = { ...listener, resolve, reject };
       this.#ask({ batch: new Uint8Array(Buffer.concat(messages)) });
     });
+  }
+
+  /**
+   * Asks Postgres to cancel the running batch. It notices when it next accesses a file or reads the time: most long
+   * statements often do, but not all.
+   */
+  interrupt(): void {
+    if (this.#batch !== null) Atomics.store(this.#interrupt, 0, 1);
   }
 
   /** Terminates the thread immediately. A running batch rejects. */

@@ -120,7 +120,7 @@ async function startEngine(directory: DataDirectory): Promise<Engine> {
 
 /** Refuses new statements and resolves when the running one has finished or was ended. */
 async function finish({ leases, session, clock }: Shared): Promise<void> {
-  const end = () => session.end(shutdown);
+  const end = () => session.kill(shutdown);
   const lift = startTimeLimit({ clock, limitMs: CLOSE_TIMEOUT_MS, end });
   await leases.close(shutdown);
   lift();

@@ -48,14 +48,19 @@ export interface BatchOptions {
 interface Running {
   owner: object | undefined;
   endedBecause: FatalError | null;
+  /** Lifts the limit on the time it may take to end. */
+  liftGrace(): void;
 }
+
+/** How long a batch may take to end before the engine is killed. */
+const INTERRUPT_GRACE_MS = 5_000;
 
 /**
  * The only Postgres session. Callers must hold the lease.
  *
- * In WebAssembly, Postgres cannot interrupt a statement, and a stack overflow crashes it. In both cases the
- * engine is killed and restarted, like a Postgres server after a crash: committed data is kept, and the
- * statement and its connection end with an error.
+ * A statement that is canceled or takes too long ends with its connection. If it does not react to that in time, or
+ * overflows the stack of WebAssembly, the engine is killed and restarted, like a Postgres server after a crash:
+ * committed data is kept.
  */
 export class SharedSession {
   /** The names of the prepared statements. */
@@ -83,8 +88,15 @@ export class SharedSession {
       last === SYNC || last === FLUSH
         ? [...messages.slice(0, -1), copyGuard, ...messages.slice(-1)]
         : [...messages, copyGuard];
-    const answer = new AnswerReader(batch.withhold, batch.pass);
-    const running: Running = { owner: batch.owner, endedBecause: null };
+    const running: Running = {
+      owner: batch.owner,
+      endedBecause: null,
+      liftGrace: () => undefined,
+    };
+    // The client of a batch that was ended gets the reason, not what Postgres says about it.
+    const answer = new AnswerReader(batch.withhold, (output) => {
+      if (running.endedBecause === null) batch.pass(output);
+    });
     let liftLimit: () => void = () => undefined;
     let failure: unknown = null;
     this.#running = running;
@@ -102,10 +114,12 @@ export class SharedSession {
     }
     this.#running = null;
     liftLimit();
+    running.liftGrace();
     if (failure !== null || (last === SYNC && answer.status === null)) {
       await this.#restart(running.endedBecause, failure);
       throw running.endedBecause ?? crashed;
     }
+    if (running.endedBecause !== null) throw running.endedBecause;
     if (answer.tags.includes('DEALLOCATE ALL')) this.prepared.clear();
     return answer;
   }
@@ -120,11 +134,23 @@ export class SharedSession {
     return messages.filter(({ type }) => type === 'D').map(({ body }) => readRow(body));
   }
 
-  /** Ends the running batch with this reason, if it belongs to `owner` (when given). */
-  end(reason: FatalError, owner?: object): void {
+  /** Ends the running batch with this reason, if it belongs to `owner`. */
+  end(reason: FatalError, owner: object | undefined): void {
     const running = this.#running;
-    if (running === null || (owner !== undefined && running.owner !== owner)) return;
-    running.endedBecause ??= reason;
+    if (running === null || running.owner !== owner || running.endedBecause !== null) return;
+    running.endedBecause = reason;
+    this.#engine.interrupt();
+    running.liftGrace = startTimeLimit({
+      clock: this.#options.clock,
+      limitMs: INTERRUPT_GRACE_MS,
+      end: () => this.#engine.kill(),
+    });
+  }
+
+  /** Ends whatever runs with this reason, at once. The engine restarts if something did. */
+  kill(reason: FatalError): void {
+    if (this.#running === null) return;
+    this.#running.endedBecause ??= reason;
     this.#engine.kill();
   }
 
