@@ -1,3 +1,4 @@
+import { onOwnBehalf } from './caller.ts';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
@@ -8,7 +9,7 @@ export function loadOnce<Value>(make: () => Promise<Value>): () => Promise<Value
   let made: Promise<Value> | null = null;
   return () => {
     if (made !== null) return made;
-    const making = make();
+    const making = onOwnBehalf(make);
     making.catch(() => {
       made = null;
     });
@@ -30,7 +31,7 @@ export function shareInFlight<Value>(
     if (shared === null || clock.now() - shared.startedAt >= maxMs) {
       const mine = {
         startedAt: clock.now(),
-        outcome: work().finally(() => {
+        outcome: onOwnBehalf(work).finally(() => {
           if (shared === mine) shared = null;
         }),
       };

@@ -1,6 +1,6 @@
+import { createCallerLimit } from '../caller-limit.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
-import { createCallerLimit } from './caller-limit.ts';
 import { createWorkspaces, type Workspaces } from './git-workspace.ts';
 import { createKeptUnpacked, type KeptUnpacked } from './kept-unpacked.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';

@@ -21,7 +21,6 @@ const unavailableMessages = new RegExp(
     'not queryable',
     // The port belongs to a server of another protocol.
     'received invalid response',
-    'query read timeout',
     'timeout exceeded when trying to connect',
     'cannot use a pool after calling end',
     'fetch failed',

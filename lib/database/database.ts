@@ -14,7 +14,7 @@ export interface Statement {
 export type SqlValue = string | number | boolean | null | readonly (string | number | null)[];
 
 export interface QueryOptions {
-  /** Milliseconds until the statement fails with SERVICE_UNAVAILABLE. Default 15,000. */
+  /** Milliseconds that the statement may run before it fails with SERVICE_UNAVAILABLE. Default 15,000. */
   timeoutMs?: number;
 }
 
@@ -29,8 +29,8 @@ export interface PoolStats {
  * One interface to the embedded PGlite, `pg` and Neon's HTTP driver. Each call runs one statement in its own
  * transaction, because the HTTP driver supports nothing else.
  *
- * Throws AppError SERVICE_UNAVAILABLE when the database is unreachable, shutting down or too slow; rethrows
- * any other database error as is.
+ * Throws AppError SERVICE_UNAVAILABLE when the database is unreachable, shutting down or too slow, and RATE_LIMITED
+ * when too many statements of the current caller wait; rethrows any other database error as is.
  */
 export interface Database {
   readonly driver: 'embedded' | 'pg' | 'neon';
@@ -52,8 +52,10 @@ export interface OpenDatabaseOptions {
   log: Log;
   /** Maximum pool size. Default 10. */
   maxConnections?: number;
-  /** Milliseconds that a statement waits for a pool connection. Default 5,000. */
+  /** Milliseconds until an attempt to connect fails. Default 5,000. */
   connectTimeoutMs?: number;
+  /** Milliseconds that a statement may wait until it is its turn. Default 60,000. */
+  maxWaitMs?: number;
   /** Milliseconds until an idle pool connection is closed. Default 30,000. */
   idleTimeoutMs?: number;
   /**

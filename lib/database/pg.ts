@@ -1,5 +1,13 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { Client, DatabaseError, Pool, type PoolClient, type QueryResultRow } from 'pg';
+import {
+  Client,
+  DatabaseError,
+  Pool,
+  type PoolClient,
+  type QueryConfig,
+  type QueryResultRow,
+} from 'pg';
+import { currentCaller } from '../caller.ts';
 import { cancelStatement } from './cancel-statement.ts';
 import {
   type Database,
@@ -12,13 +20,23 @@ import {
 import { translateDatabaseError } from './database-errors.ts';
 import { socketFactory } from './local-socket.ts';
 import { GuardedClient } from './pg-client.ts';
+import { StatementQueue } from './statement-queue.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
+const MAX_WAIT_MS = 60_000;
 
 /** A connection pooler switched server connections, so prepared statements do not work there. */
 const swappedStates = ['26000', '42P05'];
 /** A table changed after its statement was prepared on this connection. */
 const CHANGED_PLAN_STATE = '0A000';
+
+export interface OpenPgOptions extends OpenDatabaseOptions {
+  /**
+   * Reports when the next statement of a connection begins to run, for a server whose clients wait for each other.
+   * Returns a function that stops this. Default: it runs as soon as it is sent.
+   */
+  onceRunning?(processId: number, report: () => void): () => void;
+}
 
 /** Postgres through a `pg` pool, over TCP or a local socket. */
 export function openPgDatabase({
@@ -26,9 +44,14 @@ export function openPgDatabase({
   log,
   maxConnections = 10,
   connectTimeoutMs = CONNECT_TIMEOUT_MS,
+  maxWaitMs = MAX_WAIT_MS,
   idleTimeoutMs = 30_000,
   stayAwake,
-}: OpenDatabaseOptions): Database {
+  onceRunning = (_processId, report) => {
+    report();
+    return () => undefined;
+  },
+}: OpenPgOptions): Database {
   const named = { connectionString: url, application_name: 'backup-observatory' };
   const server = new Client(named);
   const stream = socketFactory(server);
@@ -45,35 +68,74 @@ export function openPgDatabase({
   pool.on('error', ({ message }) => {
     if (closed === null) log.warn('an idle database connection was lost', { reason: message });
   });
+  let connected = 0;
+  pool.on('remove', () => {
+    connected--;
+  });
   pool.on('connect', (client: PoolClient) => {
+    connected++;
     client.on('error', (error) => log.debug('a database connection failed', { error }));
   });
   if (stayAwake) stayAwakeWhileConnected(pool, stayAwake);
+  const queue = new StatementQueue({ slots: maxConnections, maxWaitMs });
   let isPreparing = true;
   let closed: Promise<void> | null = null;
 
   /** Runs a statement on a pool connection, and discards the connection if it may be broken. */
-  async function run(statement: Statement, values: readonly SqlValue[], deadline: number) {
+  async function run(statement: Statement, values: readonly SqlValue[], timeoutMs: number) {
     // Process pending events first: the server may have closed an idle connection.
     if (pool.idleCount > 0) await yieldToEventLoop();
-    const client = await takeClient(pool, deadline);
+    const startedAt = performance.now();
+    const client = await takeClient(timeoutMs);
     try {
-      const query_timeout = Math.max(1, Math.ceil(deadline - performance.now()));
-      const config = { ...statement, values: [...values], query_timeout };
-      const { rows } = await client.query<QueryResultRow>(config);
+      const left = timeoutMs - (performance.now() - startedAt);
+      const rows = await runWithin(client, { ...statement, values: [...values] }, left);
       client.release();
       return rows;
     } catch (error) {
       if (isSound(error)) client.release();
       else client.release(true);
       // Otherwise the server would keep running the statement.
-      if (isTimeout(error)) {
+      if (error instanceof OutOfTime) {
         cancelStatement(client, server).catch((cause) => {
           log.debug('could not cancel a statement', { error: cause });
         });
+        throw databaseUnavailable(error);
       }
       throw error;
     }
+  }
+
+  /** Takes a connection from the pool. Any failure means that the database is unavailable. */
+  async function takeClient(timeoutMs: number): Promise<PoolClient> {
+    try {
+      return await connectWithin(pool, timeoutMs);
+    } catch (error) {
+      const unavailable = databaseUnavailable(error);
+      // What waits would only fail too, each after the same time.
+      if (connected === 0) queue.refuseWaiting(unavailable);
+      throw unavailable;
+    }
+  }
+
+  /** Runs a statement. Its time starts when the server begins to run it. */
+  function runWithin(client: PoolClient, config: QueryConfig, timeoutMs: number) {
+    const { processID } = client as PoolClient & { processID: number };
+    return new Promise<QueryResultRow[]>((resolve, reject) => {
+      const expire = () => reject(new OutOfTime('the statement took too long'));
+      let timer = setTimeout(expire, maxWaitMs);
+      const forget = onceRunning(processID, () => {
+        clearTimeout(timer);
+        timer = setTimeout(expire, timeoutMs);
+      });
+      client
+        .query<QueryResultRow>(config)
+        .finally(() => {
+          clearTimeout(timer);
+          forget();
+        })
+        .then(({ rows }) => resolve(rows), reject);
+    });
   }
 
   return {
@@ -83,13 +145,11 @@ export function openPgDatabase({
       values: readonly SqlValue[] = [],
       { timeoutMs = DEFAULT_QUERY_TIMEOUT_MS } = {},
     ) {
-      const deadline = performance.now() + timeoutMs;
-      try {
-        if (name === undefined || !isPreparing) {
-          return (await run({ text }, values, deadline)) as Row[];
-        }
+      const runText = () => run({ text }, values, timeoutMs);
+      const runNamed = async () => {
+        if (name === undefined || !isPreparing) return runText();
         try {
-          return (await run({ name, text }, values, deadline)) as Row[];
+          return await run({ name, text }, values, timeoutMs);
         } catch (error) {
           // Both errors occur before execution, so it is safe to retry.
           if (hasState(error, swappedStates)) {
@@ -98,8 +158,11 @@ export function openPgDatabase({
           } else if (!hasState(error, [CHANGED_PLAN_STATE])) {
             throw error;
           }
-          return (await run({ text }, values, deadline)) as Row[];
+          return runText();
         }
+      };
+      try {
+        return (await queue.run(currentCaller(), runNamed)) as Row[];
       } catch (error) {
         throw translateDatabaseError(error);
       }
@@ -107,7 +170,7 @@ export function openPgDatabase({
     poolStats: () => ({
       total: pool.totalCount,
       idle: pool.idleCount,
-      waiting: pool.waitingCount,
+      waiting: queue.waiting,
     }),
     close() {
       closed ??= pool.end();
@@ -132,27 +195,23 @@ function stayAwakeWhileConnected(
   });
 }
 
-/** Takes a connection from the pool by the deadline. Any failure means that the database is unavailable. */
-function takeClient(pool: Pool, deadline: number): Promise<PoolClient> {
+/** Takes a connection from the pool in time. One that comes later goes back to it. */
+function connectWithin(pool: Pool, timeoutMs: number): Promise<PoolClient> {
   return new Promise((resolve, reject) => {
     let isGivenUp = false;
     const timer = setTimeout(() => {
       isGivenUp = true;
-      reject(databaseUnavailable(new Error('no connection was free in time')));
-    }, deadline - performance.now());
-    pool.connect().then(
-      (client) => {
-        clearTimeout(timer);
-        if (isGivenUp) client.release();
-        else resolve(client);
-      },
-      (error) => {
-        clearTimeout(timer);
-        reject(databaseUnavailable(error));
-      },
-    );
+      reject(new Error('no connection was made in time'));
+    }, timeoutMs);
+    pool
+      .connect()
+      .finally(() => clearTimeout(timer))
+      .then((client) => (isGivenUp ? client.release() : resolve(client)), reject);
   });
 }
+
+/** A statement that ran too long. */
+class OutOfTime extends Error {}
 
 /** Whether the connection is still usable: only if the server reported the error for a single statement. */
 function isSound(error: unknown): boolean {
@@ -161,10 +220,6 @@ function isSound(error: unknown): boolean {
     error.severity === 'ERROR' &&
     !hasState(error, [CHANGED_PLAN_STATE])
   );
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.message === 'Query read timeout';
 }
 
 function hasState(error: unknown, states: readonly string[]): boolean {

@@ -1,3 +1,4 @@
+import { onOwnBehalf } from '../caller.ts';
 import { offersServerKeys } from '../config/features.ts';
 import type { GatewayConfig } from '../config/gateway.ts';
 import type { Deps } from '../deps.ts';
@@ -71,9 +72,11 @@ export function createGatewayCredentials(deps: CredentialDeps): GatewayCredentia
     return { connected: true, source: 'user', ...rest };
   }
 
-  /** Runs work whose failure must not fail the request. */
-  function inBackground(what: string, work: Promise<void>): void {
-    waitUntil(work.catch((error: unknown) => log.warn(`${what} was not stored`, { error })));
+  /** Runs work whose failure must not fail the request, and which goes on if its client disconnects. */
+  function inBackground(what: string, work: () => Promise<void>): void {
+    waitUntil(
+      onOwnBehalf(work).catch((error: unknown) => log.warn(`${what} was not stored`, { error })),
+    );
   }
 
   function openUserKeys(username: string, connection: GatewayConnection): KeyRing {
@@ -83,14 +86,16 @@ export function createGatewayCredentials(deps: CredentialDeps): GatewayCredentia
     if (opened === null) throw unreadableKey(username, deps);
     if (!opened.isCurrent) {
       const to = requireSealing(sealing).seal(opened.text, username);
-      const rewritten = replaceEncryptedGatewayKey(db, username, { from: stored, to });
-      inBackground('a gateway key under its new encryption', rewritten);
+      inBackground('a gateway key under its new encryption', () =>
+        replaceEncryptedGatewayKey(db, username, { from: stored, to }),
+      );
     }
     return createUserKeyRing(opened.text, {
-      used: () => inBackground('the use of a key', noteGatewayKeyUse(db, username, connectedAt)),
+      used: () =>
+        inBackground('the use of a key', () => noteGatewayKeyUse(db, username, connectedAt)),
       refused: async () => {
         try {
-          await markGatewayKeyInvalid(db, username, connectedAt);
+          await onOwnBehalf(() => markGatewayKeyInvalid(db, username, connectedAt));
         } catch (error) {
           log.error('an invalid gateway key was not marked', { username, error });
         }

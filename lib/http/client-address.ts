@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
+import { type Caller, onBehalfOf } from '../caller.ts';
 import type { HttpConfig } from '../config/http.ts';
 import { hasInternalSecret } from './authentication.ts';
 import type { HttpEnv } from './env.ts';
@@ -61,7 +62,10 @@ export function resolveClientAddress(
   return { client: found ?? address, forwarded: found };
 }
 
-/** Sets the client address of each request, and whether it has the internal secret. */
+/**
+ * Sets the client address of each request, and whether it has the internal secret. Handles it on behalf of that
+ * address, until a user is recognized, or of the programs with the secret, which is one client of many users.
+ */
 export function identifyClient(
   config: HttpConfig,
   readConnection: ReadConnection,
@@ -74,7 +78,10 @@ export function identifyClient(
     c.set('hasInternalSecret', bearsSecret);
     c.set('clientAddress', client);
     c.set('forwardedAddress', bearsSecret ? forwarded : null);
-    await next();
+    const isProgram = bearsSecret && forwarded === null;
+    const key = isProgram ? 'programs' : `address ${client}`;
+    const caller: Caller = { key, isLimited: !isProgram, phase: 'checked', signal: null };
+    await onBehalfOf(caller, next);
   };
 }
 

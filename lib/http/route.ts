@@ -1,6 +1,7 @@
 import { zValidator } from '@hono/zod-validator';
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
+import { currentCaller } from '../caller.ts';
 import { AppError } from '../errors.ts';
 import type { HttpEnv } from './env.ts';
 import { type BodyEncoding, limitBody, readBody } from './request-body.ts';
@@ -57,6 +58,8 @@ export interface Route<
   errorSchema?: z.ZodType;
   /** Base URLs of the path. Default: only the origin. */
   servers?: readonly string[];
+  /** Whether it changes nothing, so that it may end when its client disconnects. Default: true for GET, except cron. */
+  isReading?: boolean;
   /** Whether the rate limit applies. Default: true for paths below /api. */
   rateLimited?: boolean;
   /** Responses, without the errors implied by `access` and the inputs: OpenAPI adds those. */
@@ -105,6 +108,15 @@ export function endpoint<
       const refuse = rejectInvalid(route.idFields ?? []);
       const { params, query, headers, body } = route;
       const parsedBody = body?.readByHandler ? undefined : body;
+      const isReading = route.isReading ?? (route.method === 'get' && route.access !== 'cron');
+      on((c, next) => {
+        const caller = currentCaller();
+        if (caller !== null) {
+          const signal = isReading ? () => c.req.raw.signal : null;
+          Object.assign(caller, { phase: isReading ? 'reading' : 'changing', signal });
+        }
+        return next();
+      });
       if (body?.maxBytes !== undefined) on(limitBody(body.maxBytes));
       if (params) on(zValidator('param', params, refuse, withMessages));
       if (query) on(zValidator('query', query, refuse, withMessages));

@@ -1,3 +1,4 @@
+import { onOwnBehalf } from '../caller.ts';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/database.ts';
 import { AppError } from '../errors.ts';
@@ -141,7 +142,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
     resting?.abort();
     if (isRunning || !hasClients()) return;
     isRunning = true;
-    void run();
+    void onOwnBehalf(run);
   }
 
   function leave(joiner: Joiner): void {

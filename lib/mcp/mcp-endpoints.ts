@@ -67,6 +67,8 @@ export const sseEndpoints: readonly Endpoint<McpDeps>[] = [
       ...common,
       method: 'get',
       path: '/sse',
+      // Its messages may call tools that change something.
+      isReading: false,
       summary: 'Open an MCP session (the HTTP transport of 2024-11-05)',
       description: 'The first event, `endpoint`, contains the address for messages.',
       responses: {

@@ -72,6 +72,7 @@ export const searchEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: '/search',
       tag: 'Search',
       access: 'user',
+      isReading: true,
       summary: 'Search logs, results and investigations by words and similarity',
       description:
         'Combines full text and the vectors of the active generation by rank. Results with all words come first; if there are too few, results with most of the words follow. The answer is degraded without vectors (full text only), and when the search was cut short after 0.6 seconds. Investigations are answers of the chat; only your own are found.',

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { whileWanted } from '../caller.ts';
 import { AppError } from '../errors.ts';
 import { describeIssue, formatIssues } from '../http/validation-messages.ts';
 import type { Log } from '../log.ts';
@@ -46,7 +47,8 @@ export async function runTool(
     signal.throwIfAborted();
     const input = parseArguments(tool.input, given);
     const ask = async (room: number) => {
-      const answer = await tool.handler(input, deps, { signal, caller, maxChars: room });
+      const call = () => tool.handler(input, deps, { signal, caller, maxChars: room });
+      const answer = await (tool.annotations.readOnlyHint ? whileWanted(signal, call) : call());
       // Secrets are removed first, so that cutting a text cannot leave half of one.
       return showOutput(tool.output.parse(answer), redactor);
     };

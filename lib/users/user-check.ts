@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
+import { currentCaller } from '../caller.ts';
 import type { IdentityConfig } from '../config/identity.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
@@ -47,6 +48,12 @@ export function isConfiguredUser(
   return secretsEqual(username, AUTH_USERNAME);
 }
 
+/** Does the rest of the request on behalf of a user. */
+function workFor(username: string): void {
+  const caller = currentCaller();
+  if (caller !== null) Object.assign(caller, { key: `user ${username}`, isLimited: true });
+}
+
 /** Creates the check. If JWT_SECRET is not set, every check throws SERVICE_UNAVAILABLE. */
 export function createUserCheck({
   config,
@@ -60,6 +67,8 @@ export function createUserCheck({
     const token = tokenOf(c);
     if (tokens === null) throw notConfigured();
     const claims = token === null ? null : await tokens.read(token);
+    // The token was issued here. Whether it is still valid is already looked up on behalf of the user.
+    if (claims !== null) workFor(claims.username);
     if (claims === null || !(await isValid(claims))) return null;
     if (bearerOf(c) === null) {
       c.set('hasSessionCookie', true);

@@ -21,7 +21,8 @@ const meanings: Record<Exclude<ErrorCode, 'MALFORMED_ID'>, string> = {
     'the current state does not allow it: already decided, already taken, or still being built',
   PAYLOAD_TOO_LARGE: 'the body is too large',
   UPGRADE_REQUIRED: 'the path is for WebSockets only',
-  RATE_LIMITED: 'too many requests: wait for the seconds in `Retry-After`',
+  RATE_LIMITED:
+    'too many requests in this minute or at a time: wait for the seconds in `Retry-After`',
   LOGIN_LOCKED: 'too many failed logins: wait for the seconds in `Retry-After`',
   GATEWAY_RATE_LIMITED: 'the model gateway limits requests: try again later',
   INTERNAL_ERROR: 'an error in the server; its log has the cause with the request id',

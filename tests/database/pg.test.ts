@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Database } from '../../lib/database/database.ts';
+import type { Database, OpenDatabaseOptions } from '../../lib/database/database.ts';
 import { openPgDatabase } from '../../lib/database/pg.ts';
 import { connect, databaseUrl } from '../support/connection.ts';
 import { silentLog } from '../support/databases.ts';
@@ -20,8 +20,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-function open(url = server.url, maxConnections?: number): Database {
-  const options = maxConnections === undefined ? {} : { maxConnections };
+function open(url = server.url, options: Partial<OpenDatabaseOptions> = {}): Database {
   const database = openPgDatabase({ url, fetch, log: silentLog, ...options });
   opened.push(database);
   return database;
@@ -102,7 +101,7 @@ describe('the pg driver throws SERVICE_UNAVAILABLE', () => {
 
 describe('the pool', () => {
   it('never hands out a connection that is still busy with an abandoned statement', async () => {
-    const database = open(server.url, 1);
+    const database = open(server.url, { maxConnections: 1 });
     const slow = database.query({ text: 'SELECT pg_sleep(10)' }, [], { timeoutMs: 50 });
     await expect(slow).rejects.toMatchObject(unavailable);
     expect(await database.query(one, [], { timeoutMs: 2_000 })).toEqual([{ one: 1 }]);
@@ -122,23 +121,30 @@ describe('the pool', () => {
   });
 
   it('keeps a connection after the server rejected a statement', async () => {
-    const database = open(server.url, 1);
+    const database = open(server.url, { maxConnections: 1 });
     const pid = { text: 'SELECT pg_backend_pid() AS pid' };
     const before = await database.query(pid);
     await expect(database.query({ text: 'SELECT 1 / 0' })).rejects.toMatchObject({ code: '22012' });
     expect(await database.query(pid)).toEqual(before);
   });
 
-  it('gives up in time if no connection becomes free', async () => {
-    const database = open(server.url, 1);
+  it('does not count the time in which no connection is free as time of the statement', async () => {
+    const database = open(server.url, { maxConnections: 1 });
     const holding = database.query({ text: 'SELECT pg_sleep(0.5)' });
-    await expect(database.query(one, [], { timeoutMs: 50 })).rejects.toMatchObject(unavailable);
+    expect(await database.query(one, [], { timeoutMs: 400 })).toEqual([{ one: 1 }]);
+    await holding;
+  });
+
+  it('gives up in time if no connection becomes free', async () => {
+    const database = open(server.url, { maxConnections: 1, maxWaitMs: 50 });
+    const holding = database.query({ text: 'SELECT pg_sleep(0.5)' });
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
     await holding;
     expect(database.poolStats()).toEqual({ total: 1, idle: 1, waiting: 0 });
   });
 
   it('counts its connections and waiting queries', async () => {
-    const database = open(server.url, 1);
+    const database = open(server.url, { maxConnections: 1 });
     const queries = [1, 2, 3].map(() => database.query({ text: 'SELECT pg_sleep(0.05)' }));
     expect(database.poolStats()).toEqual({ total: 1, idle: 0, waiting: 2 });
     await Promise.all(queries);
@@ -146,7 +152,7 @@ describe('the pool', () => {
   });
 
   it('opens a new connection after the server closed an idle one', async () => {
-    const database = open(server.url, 1);
+    const database = open(server.url, { maxConnections: 1 });
     const [row] = await database.query<{ pid: number }>({ text: 'SELECT pg_backend_pid() AS pid' });
     const other = await connect(server.url);
     await other.query('SELECT pg_terminate_backend($1)', [row?.pid]);
@@ -179,7 +185,7 @@ describe('the pool', () => {
 
 describe('prepared statements', () => {
   it('are prepared once per name', async () => {
-    const database = open(server.url, 1);
+    const database = open(server.url, { maxConnections: 1 });
     const named = { name: 'answer', text: 'SELECT 42 AS answer' };
     await database.query(named);
     await database.query(named);
@@ -188,7 +194,7 @@ describe('prepared statements', () => {
   });
 
   it('keep working after a table has changed', async () => {
-    const database = open(server.url, 1);
+    const database = open(server.url, { maxConnections: 1 });
     await database.query({ text: 'CREATE TABLE changing AS SELECT 1 AS a' });
     const named = { name: 'changing', text: 'SELECT * FROM changing' };
     await database.query(named);
@@ -198,7 +204,7 @@ describe('prepared statements', () => {
   });
 
   it('are not used if the connection loses them, as behind some poolers', async () => {
-    const database = open(server.url, 1);
+    const database = open(server.url, { maxConnections: 1 });
     const named = { name: 'lost', text: 'SELECT $1::int AS value' };
     await database.query(named, [1]);
     await database.query({ text: 'DEALLOCATE ALL' });

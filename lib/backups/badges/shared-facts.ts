@@ -1,4 +1,5 @@
 import QuickLRU from 'quick-lru';
+import { onOwnBehalf } from '../../caller.ts';
 import type { Clock } from '../../clock.ts';
 import type { BadgeFacts } from '../../records/badges/badge-facts.ts';
 
@@ -17,7 +18,7 @@ export function shareFacts(read: ReadFacts, clock: Clock): ReadFacts {
     const key = repository ?? '';
     const known = kept.get(key);
     if (known && clock.now() - known.at < KEPT_MS) return known.facts;
-    const facts = read(repository);
+    const facts = onOwnBehalf(() => read(repository));
     kept.set(key, { at: clock.now(), facts });
     facts.catch(() => kept.delete(key));
     return facts;

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { ClientSettings } from './client-settings.ts';
@@ -22,6 +23,8 @@ export interface Shared {
   defaults: ReadonlyMap<string, string>;
   /** The clients that may have created temporary tables or run PREPARE. */
   creators: Set<object>;
+  /** Emits the id of a client when its statement begins to run. */
+  starts: EventEmitter;
   log: Log;
   clock: Clock;
 }
@@ -47,6 +50,7 @@ export class ClientSession {
   readonly #shared: Shared;
   readonly #settings: ClientSettings;
   readonly #stream: MessageStream;
+  readonly #id: number;
   #release: Release | null = null;
   #isRunning = false;
 
@@ -54,6 +58,7 @@ export class ClientSession {
     this.#shared = shared;
     this.#settings = settings;
     this.#stream = stream;
+    this.#id = id;
     this.statements = new ClientStatements(`c${id}_`, shared.session);
   }
 
@@ -73,7 +78,7 @@ export class ClientSession {
    * Throws the reason if the client's connection must end.
    */
   async run(batch: readonly Buffer[]): Promise<void> {
-    const { clock, leases, session } = this.#shared;
+    const { clock, leases, session, starts } = this.#shared;
     const { signal } = this.#stream;
     this.#isRunning = true;
     if (this.#release === null) {
@@ -81,6 +86,7 @@ export class ClientSession {
       await this.#settings.enter();
       signal.throwIfAborted();
     }
+    starts.emit(String(this.#id));
     const pass = (output: Buffer) => this.#stream.write(output);
     const missing = this.statements.beginBatch();
     if (missing.length > 0) await session.run(missing, { withhold: '1ZA', pass });

@@ -121,7 +121,6 @@ function serve(pglite: PGlite): void {
   watchInterruption(module);
 
   const run = async (batch: Uint8Array) => {
-    Atomics.store(interruption, 0, 0);
     setCanceled(module, 0);
     const limitMs = readLimit();
     if (limitMs > 0) report({ limitMs });

@@ -60,6 +60,7 @@ export class Engine {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
       this.#batch = { ...listener, resolve, reject };
+      Atomics.store(this.#interrupt, 0, 0);
       this.#ask({ batch: new Uint8Array(Buffer.concat(messages)) });
     });
   }

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Database } from '../database.ts';
@@ -29,8 +30,8 @@ export interface EmbeddedDatabase extends Database {
   readonly portUrl: string | null;
 }
 
-/** Statements run one at a time, so more connections would only prepare more statements. */
-const OWN_CONNECTIONS = 4;
+/** Statements run one at a time anyway. What waits here, and not for the lease, is shared fairly among users. */
+const OWN_CONNECTIONS = 1;
 /** How long a running statement may continue when the database closes. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
@@ -72,13 +73,19 @@ export async function openEmbeddedDatabase({
     closers.push(() => session.close());
     const defaults = await readDefaults(session);
     const leases = new LeaseQueue();
-    const shared = { session, leases, defaults, creators: new Set<object>(), log, clock };
+    const starts = new EventEmitter();
+    const shared = { session, leases, defaults, creators: new Set<object>(), starts, log, clock };
     server.serve(shared);
     const url = embeddedUrl(dataDir);
     const own = openPgDatabase({
       ...{ url, fetch, log, maxConnections: OWN_CONNECTIONS },
       // Connections stay open to keep statements prepared; each query has its own timeout.
       ...{ idleTimeoutMs: 0, connectTimeoutMs: 0 },
+      onceRunning(processId, report) {
+        const id = String(processId);
+        starts.once(id, report);
+        return () => starts.off(id, report);
+      },
     });
     let closing: Promise<void> | null = null;
     return {

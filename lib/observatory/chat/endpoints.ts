@@ -77,6 +77,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'get',
       path: '/chat',
+      isReading: false,
       summary: 'Ask with the question in the query',
       idFields: ['session_id'],
       query: chatQuestion,

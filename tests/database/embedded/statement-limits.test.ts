@@ -9,6 +9,9 @@ import { connect as connectTo, socketOf } from '../../support/connection.ts';
 import { createEmbedded } from '../../support/databases.ts';
 
 const endless = `SELECT count(*) FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b`;
+const endlessFiles =
+  'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r';
+const endlessLoop = 'DO $$ BEGIN LOOP PERFORM clock_timestamp(); END LOOP; END $$';
 /** Generous, because a busy machine takes longer to start a statement. */
 const patience = { timeout: 30_000 };
 const clock = createTestClock();
@@ -66,6 +69,45 @@ describe('a running statement', () => {
     await cancel(client);
     await failed;
     expect(await countRows()).toEqual([{ n: 1 }]);
+  });
+
+  it('ends when its client cancels it, while the engine and all other clients stay', async () => {
+    const [other, client] = [await connect(), await connect()];
+    await other.query('PREPARE kept AS SELECT 1 AS a');
+    for (const text of [endless, endlessFiles, endlessLoop]) {
+      const one = await connect();
+      const failed = expect(one.query(text)).rejects.toMatchObject({ code: '57014' });
+      await untilRunning();
+      await cancel(one);
+      await failed;
+    }
+    expect((await other.query('EXECUTE kept')).rows).toEqual([{ a: 1 }]);
+    expect((await client.query('SELECT 1 AS a')).rows).toEqual([{ a: 1 }]);
+  });
+
+  it('ends with the engine if it does not react within 5 seconds', async () => {
+    const client = await connect();
+    await client.query('INSERT INTO t VALUES (1)');
+    const failed = expect(client.query('SELECT pg_sleep(100000)')).rejects.toMatchObject({
+      code: '57014',
+    });
+    await untilRunning();
+    const sleeping = clock.sleepers();
+    await cancel(client);
+    await expect.poll(() => clock.sleepers(), patience).toBe(sleeping + 1);
+    clock.advance(5_000);
+    await failed;
+    expect(await countRows()).toEqual([{ n: 1 }]);
+  });
+
+  it('has its whole time from when it begins, however long it had to wait', async () => {
+    const blocking = await connect();
+    await blocking.query('BEGIN');
+    const waiting = db.query({ text: 'SELECT 1 AS a' }, [], { timeoutMs: 200 });
+    await untilRunning(1);
+    await blocking.query('SELECT pg_sleep(0.3)');
+    await blocking.query('COMMIT');
+    expect(await waiting).toEqual([{ a: 1 }]);
   });
 
   it('ends at its time limit, and others continue', async () => {
