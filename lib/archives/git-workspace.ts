@@ -113,6 +113,7 @@ function explain(error: unknown): unknown {
 function gitEnvironment(environment: Environment, folder: string, isDurable: boolean): Environment {
   return {
     PATH: environment.PATH,
+    GIT_STALL_SECONDS: environment.GIT_STALL_SECONDS,
     SystemRoot: environment.SystemRoot,
     HOME: folder,
     XDG_CONFIG_HOME: folder,

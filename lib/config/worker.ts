@@ -12,8 +12,18 @@ const patterns = list
   })
   .default([]);
 
+/** Every use of git. */
+export const gitVariables = z.object({
+  GIT_STALL_SECONDS: wholeNumber(1, 3_600)
+    .default(300)
+    .describe(
+      'seconds after which git is stopped if it moves no data and computes nothing, whatever it waits for: a server, ssh, a credential helper, a file system; 1 to 3600',
+    ),
+});
+
 /** Backup runs. */
 export const workerVariables = z.object({
+  ...gitVariables.shape,
   BACKUP_CONCURRENCY: wholeNumber(1, 64)
     .default(4)
     .describe('how many repositories a run backs up at once, 1 to 64'),

@@ -36,6 +36,5 @@ export function credentialSettings(
   return {
     ...Object.fromEntries(added),
     GIT_CONFIG_COUNT: String(given + settings.length),
-    GIT_ASKPASS: '',
   };
 }

@@ -1,12 +1,16 @@
-import type { Environment } from '../config/read.ts';
+import type { ChildProcess } from 'node:child_process';
+import { loadOnce } from '../async.ts';
+import { type Environment, readConfig } from '../config/read.ts';
+import { gitVariables } from '../config/worker.ts';
 import { childEnvironment } from '../processes/child-environment.ts';
 import { superviseGroup } from '../processes/process-group.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { RecordTooLong, splitRecords } from '../text/split-records.ts';
 import { credentialSettings, type GitCredential } from './git-credential.ts';
+import { describeStall, watchForStall } from './stall.ts';
 
-/** `failed`: git reported an error. Otherwise git is missing or was stopped. */
-export type GitFault = 'failed' | 'missing' | 'timeout' | 'stopped' | 'output';
+/** `failed`: git reported an error. Otherwise git is missing or was stopped. `stalled`: it waited, and no data had come. */
+export type GitFault = 'failed' | 'missing' | 'timeout' | 'stalled' | 'stopped' | 'output';
 
 /** A failure of git, with its sanitized error output. */
 export class GitError extends Error {
@@ -63,9 +67,8 @@ const settings = [
   'gc.auto=0',
   'maintenance.auto=false',
   'i18n.logOutputEncoding=UTF-8',
-  // Give up on connections below 1 kB/s for five minutes.
+  // Together with a time limit, see below.
   'http.lowSpeedLimit=1000',
-  'http.lowSpeedTime=300',
   // Bound the memory of packing: larger files are stored without deltas.
   'pack.windowMemory=64m',
   'pack.deltaCacheSize=64m',
@@ -90,6 +93,9 @@ const repositoryVariables = [
   'GIT_TEMPLATE_DIR',
 ];
 
+/** How long the error output may stay open after git has ended, because of a helper that stays in the background. */
+const LINGER_MS = 2_000;
+
 /** How a git process ended. */
 interface Ending {
   failed: boolean;
@@ -97,7 +103,21 @@ interface Ending {
   code?: string | undefined;
   signal?: string | undefined;
   exitCode?: number | undefined;
+  stdout?: Uint8Array | undefined;
   stderr?: Uint8Array | undefined;
+}
+
+/** Which ssh git uses, by environment: reading the user's settings takes a process, and runs use git thousands of times. */
+const sshChoices = new WeakMap<Environment, () => Promise<Environment>>();
+
+/** Never asks, not even about an unknown host, and gives up a connection that is silent. */
+function sshCommand(stallSeconds: number): string {
+  const aliveSeconds = Math.ceil(stallSeconds / 4);
+  const options = [
+    ...['BatchMode=yes', `ConnectTimeout=${stallSeconds}`],
+    ...[`ServerAliveInterval=${aliveSeconds}`, 'ServerAliveCountMax=3'],
+  ];
+  return ['ssh', ...options.map((option) => `-o${option}`)].join(' ');
 }
 
 /**
@@ -110,6 +130,10 @@ export function createGit(
   defaults: Pick<GitOptions, 'protocols' | 'timeoutMs'> = {},
 ): Git {
   const env = gitEnvironment(environment);
+  const { GIT_STALL_SECONDS: stallSeconds } = readConfig(gitVariables, environment);
+  const stallMs = stallSeconds * 1_000;
+  // Where git cannot be watched. Elsewhere the watch comes first, because it knows what git waits for.
+  const lowSpeedTime = `http.lowSpeedTime=${2 * stallSeconds}`;
   const start = async (
     args: readonly string[],
     options: GitOptions,
@@ -117,13 +141,17 @@ export function createGit(
   ) => {
     // Loaded lazily, to keep it out of the cold starts of deployed functions, which never run git.
     const { execa } = await import('execa');
+    const protocols = options.protocols ?? defaults.protocols ?? 'file';
+    const mayUseSsh = protocols.split(':').includes('ssh') && !options.credential;
+    const ssh = mayUseSsh ? await chooseSsh() : {};
     signal.throwIfAborted();
-    const child = execa('git', [...settings, ...args], {
+    const child = execa('git', [...settings, '-c', lowSpeedTime, ...args], {
       encoding: 'buffer',
       env: {
         ...env,
+        ...ssh,
         ...(options.credential ? credentialSettings(env, options.credential) : {}),
-        GIT_ALLOW_PROTOCOL: options.protocols ?? defaults.protocols ?? 'file',
+        GIT_ALLOW_PROTOCOL: protocols,
       },
       extendEnv: false,
       detached: process.platform !== 'win32',
@@ -137,12 +165,43 @@ export function createGit(
     });
     const timeoutMs = options.timeoutMs ?? defaults.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const group = superviseGroup(child, { signal, timeoutMs });
-    const ended = child.finally(group.release);
+    const command = commandOf(args);
+    let stall: GitError | null = null;
+    const watch = watchForStall({
+      group: child.pid ?? 0,
+      stallMs,
+      hasProgress: options.onProgress !== undefined,
+      command,
+      isRemote: isRemote(command, args),
+      isHeldUp: () => (child.stdout?.readableLength ?? 0) > 0,
+      onStall(waitedFor, hasBegun) {
+        const text = describeStall(command, stallMs, waitedFor);
+        stall = new GitError(text, hasBegun ? 'timeout' : 'stalled');
+        group.stop();
+      },
+    });
+    closeLingering(child.nodeChildProcess);
+    const lost = group.lost.then((): Ending => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      return { failed: true, isMaxBuffer: false, signal: 'SIGKILL' };
+    });
+    const ended = Promise.race([child, lost]).finally(() => {
+      watch.end();
+      group.release();
+    });
+    const failure = (ending: Ending) => {
+      signal.throwIfAborted();
+      if (stall !== null) return stall;
+      const timedOut = group.timedOut();
+      return timedOut || ending.failed ? describeFailure(ending, timedOut, command) : null;
+    };
     const { onProgress } = options;
-    if (!onProgress) return { child, group, ended };
+    if (!onProgress) return { child, group, ended, failure };
     // Hours of progress exceed any buffer: only the end, which has the error, is kept.
     let tail = '';
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      watch.saw(text);
       onProgress(text);
       tail = (tail + text).slice(-MAX_TAIL_LENGTH);
     });
@@ -150,19 +209,42 @@ export function createGit(
       ...ending,
       stderr: Buffer.from(dropProgress(tail)),
     }));
-    return { child, group, ended: withTail };
+    return { child, group, ended: withTail, failure };
   };
-  const check = (ending: Ending, timedOut: boolean, args: readonly string[]) => {
-    signal.throwIfAborted();
-    if (timedOut || ending.failed) throw describeFailure(ending, timedOut, args);
+  const check = async (ended: Promise<Ending>, failure: (ending: Ending) => GitError | null) => {
+    const fault = failure(await ended);
+    if (fault !== null) throw fault;
   };
 
   const readBytes = async (args: readonly string[], options: GitOptions = {}) => {
-    const { group, ended } = await start(args, options, 'buffered');
+    const { ended, failure } = await start(args, options, 'buffered');
+    await check(ended, failure);
     const result = await ended;
-    check(result, group.timedOut(), args);
     options.onRemarks?.(cleanText(Buffer.from(result.stderr ?? []).toString()));
     return result.stdout ?? new Uint8Array();
+  };
+
+  const readConfigured = async (name: string) => {
+    try {
+      // Not in the folder of this process, which may be a repository with settings of its own.
+      return (await readBytes(['-C', '/', 'config', '--get', name])).length > 0;
+    } catch (error) {
+      if (isGitFailure(error)) return false;
+      throw error;
+    }
+  };
+  const chooseSsh = () => {
+    if (env.GIT_SSH_COMMAND || env.GIT_SSH) return {};
+    const known = sshChoices.get(environment);
+    if (known) return known();
+    const choose = loadOnce(
+      async (): Promise<Environment> =>
+        (await readConfigured('core.sshCommand'))
+          ? {}
+          : { GIT_SSH_COMMAND: sshCommand(stallSeconds) },
+    );
+    sshChoices.set(environment, choose);
+    return choose();
   };
 
   return {
@@ -171,27 +253,44 @@ export function createGit(
     },
     readBytes,
     async write(args, file, options = {}) {
-      const { group, ended } = await start(args, options, file);
-      check(await ended, group.timedOut(), args);
+      const { ended, failure } = await start(args, options, file);
+      await check(ended, failure);
     },
     async *stream(args, separator, options = {}) {
-      const { child, group, ended } = await start(args, options, 'streamed');
+      const { child, group, ended, failure } = await start(args, options, 'streamed');
       let drained = false;
+      let broken: unknown = null;
       try {
         yield* splitRecords(child.stdout?.setEncoding('utf8') ?? [], separator);
         drained = true;
       } catch (error) {
-        if (!(error instanceof RecordTooLong)) throw error;
-        throw new GitError('git wrote a line that is too long', 'output');
+        if (error instanceof RecordTooLong)
+          throw new GitError('git wrote a line that is too long', 'output');
+        broken = error;
       } finally {
         // Stop the process when the consumer stops early or the stream breaks.
         if (!drained) group.stop();
         await ended;
         signal.throwIfAborted();
       }
-      check(await ended, group.timedOut(), args);
+      await check(ended, failure);
+      // Only git that was stopped leaves its output open.
+      if (broken !== null) throw broken;
     },
   };
+}
+
+/**
+ * Closes the error output soon after git has ended, although a process in the background still has it open, such as an
+ * ssh connection that is kept for the next use.
+ */
+function closeLingering(child: Pick<ChildProcess, 'once' | 'stderr'>): void {
+  child.once('exit', () => {
+    const close = () => child.stderr?.destroy();
+    // What was written by now is read first.
+    const timer = setTimeout(() => setImmediate(close), LINGER_MS);
+    child.stderr?.once('close', () => clearTimeout(timer));
+  });
 }
 
 function readsFrom(stdin: GitOptions['stdin']) {
@@ -206,7 +305,11 @@ function gitEnvironment(environment: Environment): Environment {
   return {
     ...Object.fromEntries(kept),
     LC_ALL: 'C',
+    // Nobody is there to be asked. An empty GIT_ASKPASS also overrides core.askPass.
     GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: '',
+    SSH_ASKPASS: '',
+    SSH_ASKPASS_REQUIRE: 'never',
     GCM_INTERACTIVE: 'never',
     // Archive the stored objects: no replacements, and no lazy fetching from a promisor remote.
     GIT_NO_REPLACE_OBJECTS: '1',
@@ -223,10 +326,21 @@ function dropProgress(text: string): string {
   return lines.filter((line) => !/^(?:remote: )?[A-Z][a-z ]{1,40}: +\d/.test(line)).join('\n');
 }
 
-function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): GitError {
-  // The command follows git's global options; of these, only -c takes a value.
-  const command =
-    args.find((argument, index) => !argument.startsWith('-') && args[index - 1] !== '-c') ?? '';
+/** The command follows git's global options; of these, only -c takes a value. */
+function commandOf(args: readonly string[]): string {
+  return (
+    args.find((argument, index) => !argument.startsWith('-') && args[index - 1] !== '-c') ?? ''
+  );
+}
+
+/** Whether git talks to another machine. Paths and addresses follow `--`. */
+function isRemote(command: string, args: readonly string[]): boolean {
+  const location = args[args.indexOf('--') + 1] ?? '';
+  const isLocal = args.includes('--') && /^(?:[\\/]|file:|[a-z]:[\\/])/i.test(location);
+  return /^(?:clone|fetch|ls-remote|push)$/.test(command) && !isLocal;
+}
+
+function describeFailure(ending: Ending, timedOut: boolean, command: string): GitError {
   if (ending.code === 'ENOENT') {
     return new GitError('git is not installed, or not on the PATH', 'missing');
   }

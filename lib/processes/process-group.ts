@@ -8,6 +8,8 @@ export interface ProcessGroup {
   stop(): void;
   /** Whether it was stopped by the timeout. */
   timedOut(): boolean;
+  /** Resolves if the leader has not even ended by being killed, as in a call to a file system that hangs. */
+  lost: Promise<void>;
   /** Call when the child has ended. */
   release(): void;
 }
@@ -38,6 +40,8 @@ export function superviseGroup(
 ): ProcessGroup {
   let isOver = false;
   let force: NodeJS.Timeout | undefined;
+  let giveUp: NodeJS.Timeout | undefined;
+  const lost = Promise.withResolvers<void>();
   const send = (name: NodeJS.Signals) => {
     if (leader.pid === undefined) return;
     if (process.platform === 'win32') leader.kill(name);
@@ -45,7 +49,10 @@ export function superviseGroup(
   };
   const stop = () => {
     send('SIGTERM');
-    force ??= setTimeout(() => send('SIGKILL'), KILL_AFTER_MS);
+    force ??= setTimeout(() => {
+      send('SIGKILL');
+      giveUp = setTimeout(lost.resolve, KILL_AFTER_MS);
+    }, KILL_AFTER_MS);
   };
   const timer = setTimeout(() => {
     isOver = true;
@@ -57,9 +64,13 @@ export function superviseGroup(
   return {
     stop,
     timedOut: () => isOver,
+    lost: lost.promise,
     release() {
       clearTimeout(timer);
+      // A helper may ignore SIGTERM.
+      if (force !== undefined) send('SIGKILL');
       clearTimeout(force);
+      clearTimeout(giveUp);
       signal.removeEventListener('abort', stop);
       forget();
       unguard?.();

@@ -141,6 +141,22 @@ describe('BACKUP_EVERY', () => {
   });
 });
 
+describe('GIT_STALL_SECONDS', () => {
+  it.each([
+    [{}, 300],
+    [{ GIT_STALL_SECONDS: '1' }, 1],
+    [{ GIT_STALL_SECONDS: '3600' }, 3_600],
+  ])('is read from %o as %i', (environment, seconds) => {
+    expect(readConfig(workerVariables, environment).GIT_STALL_SECONDS).toBe(seconds);
+  });
+
+  it.each(['0', '3601', 'soon'])('is rejected as %s', (value) => {
+    expect(() => readConfig(workerVariables, { GIT_STALL_SECONDS: value })).toThrow(
+      'GIT_STALL_SECONDS must be a whole number, 1 to 3600',
+    );
+  });
+});
+
 describe('BACKUP_CONCURRENCY', () => {
   it.each([
     [{}, 4],

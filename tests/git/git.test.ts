@@ -1,4 +1,6 @@
-import { expect, it } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
 import { createGit, GitError } from '../../lib/git/git.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { createRepository } from '../support/git.ts';
@@ -86,4 +88,54 @@ it('a call of git rejects with the reason of its signal', async () => {
 it('git is stopped if it streams a record that is too long', async () => {
   const records = createGit(environment, signal).stream(alias('yes | tr -d "\\n"'), '\n');
   await expect(records[Symbol.asyncIterator]().next()).rejects.toThrow('a line that is too long');
+});
+
+describe('git that waits is stopped after GIT_STALL_SECONDS, with the reason:', () => {
+  const git = createGit({ ...environment, GIT_STALL_SECONDS: '1' }, signal);
+
+  it('a program that hangs', async () => {
+    await expect(git.read(alias('sleep 600'))).rejects.toEqual(
+      new GitError(
+        'git act moved no data for 1 s and was stopped: it waited for the program sleep, such as a credential helper',
+        'stalled',
+      ),
+    );
+  });
+
+  it('a stream whose output stays open', async () => {
+    const reading = (async () => {
+      for await (const _ of git.stream(alias('echo a; sleep 600'), '\n'));
+    })();
+    await expect(reading).rejects.toMatchObject({ fault: 'stalled' });
+  });
+
+  it('a program that ignores SIGTERM, and is not left behind', async () => {
+    const pid = join(folder, 'pid');
+    const command = `trap '' TERM; echo $$ >${pid}; exec >/dev/null 2>&1; while :; do sleep 1; done`;
+    await expect(git.read(alias(`sh -c '${command}' & sleep 600`))).rejects.toMatchObject({
+      fault: 'stalled',
+    });
+    const left = Number(await readFile(pid, 'utf8'));
+    await vi.waitFor(() => expect(() => process.kill(left, 0)).toThrow(/ESRCH/));
+  });
+});
+
+it('git that works without any output is not stopped', async () => {
+  const git = createGit({ ...environment, GIT_STALL_SECONDS: '1' }, signal);
+  await createRepository(join(folder, 'busy'));
+  // Reads its input to its end, for longer than the limit.
+  const feed = 'for i in $(seq 15); do head -c 100000 /dev/zero; sleep 0.2; done';
+  const hash = alias(`(${feed}) | git hash-object --stdin`);
+  expect(await git.read(hash)).toMatch(/^[0-9a-f]{40}\n$/);
+});
+
+it('a process in the background that keeps the error output open does not hold git up', async () => {
+  const git = createGit(environment, signal);
+  const background = "setsid sh -c 'echo $$ >&2; exec sleep 600' >/dev/null & echo done";
+  let remark = '';
+  const onRemarks = (text: string) => {
+    remark = text;
+  };
+  expect(await git.read(alias(`${background}; sleep 0.2`), { onRemarks })).toBe('done\n');
+  process.kill(Number(remark), 'SIGKILL');
 });

@@ -46,7 +46,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'folder',
-    /read-only file system|input\/output error|stale file handle|insufficient permission for adding|unable to (?:create|write|open|append to) .{0,300}: permission denied|\b(?:EROFS|EACCES|EPERM|EIO|ESTALE|ENODEV|ENOTCONN)\b/i,
+    /waited for a file system|read-only file system|input\/output error|stale file handle|insufficient permission for adding|unable to (?:create|write|open|append to) .{0,300}: permission denied|\b(?:EROFS|EACCES|EPERM|EIO|ESTALE|ENODEV|ENOTCONN)\b/i,
   ],
   ['shallow', /\brepository is shallow\b/i],
   [
@@ -57,7 +57,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ['missing', /access lost|disabled this repository|\brepository was renamed\b/i],
   [
     'login',
-    /authentication failed|could not read (?:username|password)|permission denied|access denied|invalid credentials|host key verification failed|\b(?:returned error:|HTTP|answered) (?:401|403)\b/i,
+    /waited for the program|authentication failed|could not read (?:username|password)|permission denied|access denied|invalid credentials|host key verification failed|\b(?:returned error:|HTTP|answered) (?:401|403)\b/i,
   ],
   [
     'missing',
@@ -88,7 +88,9 @@ const retryAfter = /retry[- _]?after\W{1,3}(\d{1,6})\b/i;
 export function classifyFault(message: string, fault: GitFault = 'failed'): Fault {
   const found = kinds.find(([, pattern]) => pattern.test(message));
   const kind = fault === 'missing' || fault === 'output' ? 'other' : (found?.[0] ?? 'other');
-  const isTransient = kind === 'rate limit' || kind === 'host' || kind === 'network';
+  // What did not even answer would most likely hold up this run once more.
+  const isTransient =
+    fault !== 'stalled' && (kind === 'rate limit' || kind === 'host' || kind === 'network');
   const isOverload = kind === 'rate limit' || (kind === 'network' && connectionReset.test(message));
   const [, seconds] = (isTransient && retryAfter.exec(message)) || [];
   const waitMs = Math.min(Number(seconds), MAX_RETRY_AFTER_SECONDS) * 1_000;

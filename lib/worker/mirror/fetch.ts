@@ -1,7 +1,7 @@
 import { GitError, type GitOptions } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
+import { type Progress, readProgress } from '../../git/progress.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { type Progress, readProgress } from '../progress.ts';
 import type { Source } from '../source.ts';
 
 const FETCH_TIMEOUT_MS = 12 * 60 * 60_000;

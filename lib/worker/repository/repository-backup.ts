@@ -1,8 +1,8 @@
 import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Git } from '../../git/git.ts';
+import type { Progress } from '../../git/progress.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { FigureLimits } from '../archive/figures.ts';
-import type { Progress } from '../progress.ts';
 import type { Source } from '../source.ts';
 import type { Hold } from '../versions/retention.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
-import { GitError } from '../../git/git.ts';
+import { GitError, isGitFailure } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { type ArchiveState, archiveKey, readArchiveState } from '../archive/archive.ts';
@@ -21,8 +21,16 @@ import { updateArchive } from './update-archive.ts';
  * archive folder is unchanged, or has the new version if that was already published.
  */
 export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
+  try {
+    return await backUp(backup);
+  } catch (error) {
+    if (isGitFailure(error)) await requireFolder(backup.source);
+    throw error;
+  }
+}
+
+async function backUp(backup: RepositoryBackup): Promise<RepositoryOutcome> {
   const { archiveFolder, source, signal, onStep } = backup;
-  await checkFolder(source);
   const key = archiveKey(source.name);
   const before = await orAborted(signal, () => readArchiveState(archiveFolder, key));
   const credential = () => credentialOf(source);
@@ -69,7 +77,11 @@ function describeEmptied(key: string, { record, versions }: ArchiveState): GitEr
   );
 }
 
-async function checkFolder({ isLocal, location }: Source): Promise<void> {
+/**
+ * Throws GitError if a local source does not exist. Only asked once git has failed: in a file system that hangs, git can
+ * be stopped, but not a call of our own, which would occupy one of the few threads for all files.
+ */
+async function requireFolder({ isLocal, location }: Source): Promise<void> {
   if (!isLocal) return;
   if ((await nullIfMissing(stat(location))) === null) {
     throw new GitError(`there is no folder ${location}`);

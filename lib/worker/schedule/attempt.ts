@@ -1,7 +1,7 @@
-import { linkSignal } from '../../async.ts';
 import { AppError, messageOf } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
 import { createGit, GitError } from '../../git/git.ts';
+import type { Progress } from '../../git/progress.ts';
 import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -9,7 +9,6 @@ import { counted } from '../../text/units.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import { explainHostError, isLoginRefused } from '../git-host/errors.ts';
-import type { Progress } from '../progress.ts';
 import { backUpRepository } from '../repository/repository.ts';
 import type { RunContext } from '../running/run-deps.ts';
 import type { Source } from '../source.ts';
@@ -19,7 +18,6 @@ import { type DeliveryContext, deliver, type Waiting } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
-import { watchForStall } from './stall.ts';
 
 /** What an attempt to back up one repository needs. */
 export interface AttemptContext
@@ -71,17 +69,13 @@ export async function attempt(
   if (state.otherOwner !== null) {
     return failure(`the archive ${key} belongs to ${state.otherOwner}`);
   }
-  // Has its own signal, so that a stalled transfer ends without ending the run.
-  const own = linkSignal(signal);
-  const stall = watchForStall(context.clock, own.abort);
   const reserved: { leave?: () => void } = {};
   try {
     await reconcileVersions(context, { repository: source.name, key }, state);
     const made = await backUpRepository({
       ...context,
-      git: createGit(context.environment, own.signal),
+      git: createGit(context.environment, signal),
       source,
-      signal: own.signal,
       isDamaged: job.isDamaged,
       now: context.time.now,
       checkClock: context.time.check,
@@ -97,10 +91,7 @@ export async function attempt(
         await journal.note('info', 'new or changed, fetching', source.name);
         reserved.leave = await reserveRoom(context, source);
       },
-      onProgress(progress) {
-        stall.saw(progress);
-        show(progress);
-      },
+      onProgress: show,
       onPublished: async ({ key, record: { archive_sha256: sha256 } }) => {
         await store.write({ type: 'archive', repository: source.name, key, sha256 });
         job.publishedSha256 = sha256;
@@ -147,8 +138,6 @@ export async function attempt(
     log.error('a repository could not be backed up', { repository: source.name, error });
     return failure(messageOf(error));
   } finally {
-    stall.end();
-    own.release();
     reserved.leave?.();
   }
 }

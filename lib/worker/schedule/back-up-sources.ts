@@ -1,9 +1,9 @@
+import type { Progress } from '../../git/progress.ts';
 import { readLastDurations } from '../../records/recording/durations.ts';
 import { formatDuration } from '../../text/units.ts';
 import { archiveKey } from '../archive/archive.ts';
 import type { Recheck } from '../archive/recheck.ts';
 import { MAX_TRIES, pauseBeforeRetry } from '../faults/backoff.ts';
-import type { Progress } from '../progress.ts';
 import type { Source } from '../source.ts';
 import type { RunStore } from '../spool/run-store.ts';
 import { type AttemptContext, attempt, type Job } from './attempt.ts';

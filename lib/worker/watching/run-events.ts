@@ -1,5 +1,5 @@
+import type { Progress } from '../../git/progress.ts';
 import type { NewLog } from '../../records/recording/logs.ts';
-import type { Progress } from '../progress.ts';
 import type { Outcome } from '../schedule/outcome.ts';
 
 /** Events of a run, for the person or program that watches it. */

@@ -54,7 +54,13 @@ const messages: [FaultKind, string][] = [
   ],
   ['network', 'fatal: the remote end hung up unexpectedly'],
   ['network', 'git ls-remote did not end in time and was stopped'],
-  ['network', 'the transfer stalled: no data for 5 minutes'],
+  ['network', 'git fetch moved no data for 5 min and was stopped: it waited for the other side'],
+  ['network', 'git fetch moved no data for 5 min and was stopped: it waited for ssh'],
+  [
+    'login',
+    'git fetch moved no data for 5 min and was stopped: it waited for the program sleep, such as a credential helper',
+  ],
+  ['folder', 'git fetch moved no data for 5 min and was stopped: it waited for a file system'],
   ['network', 'github.com does not answer: getaddrinfo EAI_AGAIN github.com'],
   [
     'host',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Progress, parseProgress, readProgress } from '../../lib/worker/progress.ts';
+import { type Progress, parseProgress, readProgress } from '../../lib/git/progress.ts';
 
 it.each([
   [
