@@ -5,7 +5,8 @@ import { joinBuffers } from './outbox.ts';
 
 const PING_MS = 15_000;
 const FIRST_LINES = 'retry: 5000\n\n';
-const PING = ': ping\n\n';
+/** Clients rely on the comment. A page sees no comments, so it gets an event as well, without an id. */
+const PING = ': ping\n\nevent: heartbeat\ndata: {"type":"heartbeat"}\n\n';
 
 /** A client of GET /api/logs/stream. */
 export class SseClient extends LiveClient {

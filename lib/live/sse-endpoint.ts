@@ -44,7 +44,7 @@ export const sseEndpoint: Endpoint<LiveDeps> = endpoint(
     path: '/api/logs/stream',
     summary: 'Stream new logs as Server-Sent Events',
     description:
-      'Sends `retry: 5000`, then for each row the lines `id`, `event: log` and `data`, a JSON object {type, id, level, message, repository, timestamp}. A comment `: ping` is sent every 15 seconds, and the stream ends after 5 minutes. With an id to resume from, the rows above it (at most the newest 1,000) are sent first.',
+      'Sends `retry: 5000`, then for each row the lines `id`, `event: log` and `data`, a JSON object {type, id, level, message, repository, timestamp}. A comment `: ping` and an event `heartbeat`, which a page can see, are sent every 15 seconds, and the stream ends after 5 minutes. With an id to resume from, the rows above it (at most the newest 1,000) are sent first.',
     query: z.object({
       after_id: logId.optional().meta(describeId('Resume after the row with this id.')),
     }),

@@ -66,7 +66,7 @@ queries.getQueryCache().subscribe(({ type, query }) => {
 // After a server update, the script files of the old page no longer exist: reload, at most once a minute.
 window.addEventListener('vite:preloadError', () => {
   const last = Number(sessionStorage.getItem('reloaded'));
-  if (Date.now() - last < 60_000) return;
+  if (Math.abs(Date.now() - last) < 60_000) return;
   sessionStorage.setItem('reloaded', String(Date.now()));
   window.location.reload();
 });

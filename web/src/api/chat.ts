@@ -28,8 +28,6 @@ export const sessions = infiniteQueryOptions({
 export interface Conversation {
   messages: readonly Message[];
   running: readonly RunningTurn[];
-  /** How far the server's clock is ahead, in milliseconds. */
-  clockOffset: number;
 }
 
 /** The newest messages of a conversation, refreshed while one of its turns runs. */
@@ -43,10 +41,9 @@ export const conversation = (id: string, limit: number) =>
         signal,
       });
       const running = answer.data?.data ?? [];
-      const clockOffset = readClockOffset(answer.response);
       const before = client.getQueryData<Conversation>(queryKey);
       if (before && before.running.length > 0 && isSame(before.running, running)) {
-        return { ...before, running, clockOffset };
+        return { ...before, running };
       }
       const { data: messages } = await body(
         api.GET('/sessions/{id}/messages', {
@@ -54,7 +51,7 @@ export const conversation = (id: string, limit: number) =>
           signal,
         }),
       );
-      return { messages, running, clockOffset };
+      return { messages, running };
     },
     refetchInterval: ({ state: { data, error } }) => {
       if ((data?.running.length ?? 0) > 0) return POLL_MS;
@@ -69,24 +66,19 @@ function isSame(before: readonly RunningTurn[], now: readonly RunningTurn[]): bo
   return ids(before) === ids(now);
 }
 
-export interface AskedStream {
-  events: AsyncIterable<ChatEvent>;
-  clockOffset: number;
-}
-
 /** Asks a question. Its turn goes on if the user leaves this page. */
 export async function askChat(
   asked: { session: string; requestId: string; question: string },
   signal: AbortSignal,
-): Promise<AskedStream> {
-  const { data, response } = await api.POST('/chat/stream', {
+): Promise<AsyncIterable<ChatEvent>> {
+  const { data } = await api.POST('/chat/stream', {
     body: { session_id: asked.session, question: asked.question, survives_disconnect: true },
     headers: { 'X-Request-ID': asked.requestId },
     parseAs: 'stream',
     signal,
   });
   if (!data) throw new Error('the response has no body');
-  return { events: readEvents(data), clockOffset: readClockOffset(response) };
+  return readEvents(data);
 }
 
 async function* readEvents(bytes: ReadableStream<Uint8Array>): AsyncGenerator<ChatEvent> {
@@ -101,12 +93,4 @@ async function* readEvents(bytes: ReadableStream<Uint8Array>): AsyncGenerator<Ch
   } finally {
     await reader.cancel().catch(() => undefined);
   }
-}
-
-/** Smaller offsets are ignored: the Date header has no fractions of a second. */
-const MIN_OFFSET_MS = 2_000;
-
-function readClockOffset({ headers }: Response): number {
-  const offset = Date.parse(headers.get('Date') ?? '') - Date.now();
-  return Math.abs(offset) >= MIN_OFFSET_MS ? offset : 0;
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
-import { basePath } from '../api/base-path.ts';
 import { ApiError, api, body } from '../api/client.ts';
+import { followLogs } from '../api/follow-logs.ts';
 import type { LogLine } from '../parts/log-lines.tsx';
 import { type LogFilter, matches, queryOf } from './log-filter.ts';
 
@@ -9,20 +9,18 @@ const MAX_LINES = 5_000;
 /** The same while the user reads earlier lines, so that these stay for several minutes of a busy log. */
 const MAX_LINES_READING = 50_000;
 const BACKLOG = 200;
-/** The most new lines of a run that are read at a time. */
-const MAX_BEHIND = 500;
+/** How many missed lines are read at first, because there are rarely more, and then at a time. */
+const FEW_MISSED = 100;
+const MISSED_AT_ONCE = 500;
 /** The interval at which new lines are shown together, however many there are. */
 const SHOW_EVERY_MS = 250;
 const RETRY_MS = 3_000;
 
-interface StreamedLog extends Omit<LogLine, 'created_at'> {
-  timestamp: string;
-}
-
 export interface LiveLogs {
   /** Oldest first. */
   lines: readonly LogLine[];
-  connection: 'connecting' | 'live' | 'lost';
+  /** `silent`: the stream is open, but has given no sign of life for 40 seconds. */
+  connection: 'connecting' | 'live' | 'lost' | 'silent';
   /** Why older lines could not be read. */
   error: Error | null;
   /** Null when there are no older lines. */
@@ -30,13 +28,19 @@ export interface LiveLogs {
   isLoadingOlder: boolean;
 }
 
+interface View {
+  lines: readonly LogLine[];
+  hasOlder: boolean;
+}
+
+const noLines: View = { lines: [], hasOlder: false };
+
 /** The newest log lines that match a filter, and each new one as it arrives. */
 export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
   const { level, text, repository, run } = filter;
-  const [lines, setLines] = useState<readonly LogLine[]>([]);
+  const [{ lines, hasOlder }, setView] = useState(noLines);
   const [connection, setConnection] = useState<LiveLogs['connection']>('connecting');
   const [error, setError] = useState<Error | null>(null);
-  const [hasOlder, setHasOlder] = useState(false);
   const [isLoadingOlder, setLoadingOlder] = useState(false);
   const maxLines = useRef(MAX_LINES);
   maxLines.current = isReading ? MAX_LINES_READING : MAX_LINES;
@@ -49,76 +53,105 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
       ...(run && { run }),
     };
     const following = new AbortController();
+    const { signal } = following;
     const incoming: LogLine[] = [];
-    let lastId = 0;
-    let source: EventSource | null = null;
-    let isFetching = false;
+    /** All lines up to this id are shown, or were. */
+    let seenTo = 0;
+    let newestId = 0;
+    /** Whether there may be lines above `seenTo` that the stream does not send. */
+    let isBehind = false;
+    let isReading = false;
+    let stopFollowing: () => void = () => undefined;
     const append = (added: readonly LogLine[]) =>
-      setLines((lines) => merge(lines, added).slice(-maxLines.current));
+      setView(({ lines, hasOlder }) => {
+        const all = merge(lines, added);
+        const isCut = all.length > maxLines.current;
+        return { lines: all.slice(-maxLines.current), hasOlder: hasOlder || isCut };
+      });
 
-    /** Reads the new lines of a run. Streamed lines do not name their run, so they only say when to read. */
-    const readRun = async () => {
-      if (isFetching) return;
-      isFetching = true;
+    /** Reads the lines above `seenTo`, however many there are. If there are too many to show, only the newest. */
+    const readMissed = async () => {
+      if (isReading || signal.aborted) return;
+      isReading = true;
       try {
-        append((await read(wanted, MAX_BEHIND, following.signal)).toReversed());
+        while (isBehind) {
+          isBehind = false;
+          const { missed, isWhole } = await readAbove(wanted, seenTo, maxLines.current, signal);
+          if (isWhole) append(missed);
+          else setView({ lines: missed, hasOlder: true });
+          const lastId = missed.at(-1)?.id ?? 0;
+          newestId = Math.max(newestId, lastId);
+          // Streamed lines of a run are not shown, but read. While behind, the stream has broken off meanwhile.
+          if (run !== undefined) seenTo = Math.max(seenTo, lastId);
+          else if (!isBehind) seenTo = newestId;
+        }
+        setError(null);
       } catch (error) {
-        if (!following.signal.aborted) setError(error as Error);
+        if (signal.aborted) return;
+        isBehind = true;
+        setError(error as Error);
+        setTimeout(() => void readMissed(), RETRY_MS);
       } finally {
-        isFetching = false;
+        isReading = false;
       }
     };
     const timer = setInterval(() => {
-      if (incoming.length === 0 || isFetching) return;
+      if (incoming.length === 0) return;
       const added = incoming.splice(0);
-      if (run === undefined) append(added.filter((line) => matches(line, wanted)));
-      else void readRun();
+      if (run === undefined) {
+        append(added.filter((line) => matches(line, wanted)));
+        return;
+      }
+      // Streamed lines do not name their run, so they only say when to read.
+      isBehind = true;
+      void readMissed();
     }, SHOW_EVERY_MS);
 
     const follow = () => {
-      source = new EventSource(`${basePath}/api/logs/stream?after_id=${lastId}`);
-      source.onopen = () => setConnection('live');
-      source.onerror = () => {
-        if (following.signal.aborted) return;
-        setConnection('lost');
-        // The browser reconnects by itself, after the last line it received, unless the server refused the stream.
-        if (source?.readyState === EventSource.CLOSED) setTimeout(retry, RETRY_MS);
-      };
-      source.addEventListener('log', ({ data }) => {
-        const { timestamp, ...log } = JSON.parse(data) as StreamedLog;
-        lastId = Math.max(lastId, log.id);
-        incoming.push({ ...log, created_at: timestamp });
+      stopFollowing = followLogs((news) => {
+        if (news.type === 'logs') {
+          for (const { timestamp, ...log } of news.logs) {
+            newestId = Math.max(newestId, log.id);
+            incoming.push({ ...log, created_at: timestamp });
+          }
+          if (!isBehind && !isReading && run === undefined) seenTo = newestId;
+        } else if (news.type === 'live') {
+          setConnection('live');
+          isBehind = true;
+          void readMissed();
+        } else if (news.type === 'connecting') {
+          setConnection((before) => (before === 'silent' ? before : 'connecting'));
+        } else if (news.type !== 'alive') {
+          setConnection(news.type);
+        }
       });
-    };
-    const retry = () => {
-      if (!following.signal.aborted) follow();
     };
     const start = async () => {
       try {
-        // The newest id first: lines that are written between the two requests then come over the stream too.
-        const [newest] = await read({}, 1, following.signal);
-        const backlog = await read(wanted, BACKLOG, following.signal);
-        lastId = newest?.id ?? 0;
-        append(backlog.toReversed());
-        setHasOlder(backlog.length === BACKLOG);
+        // The newest id first: lines that are written between the two requests are then read again.
+        const [newest] = await read({}, 1, signal);
+        const backlog = await read(wanted, BACKLOG, signal);
+        seenTo = newest?.id ?? 0;
+        newestId = seenTo;
+        setView({ lines: backlog.toReversed(), hasOlder: backlog.length === BACKLOG });
         setError(null);
         follow();
       } catch (error) {
-        if (following.signal.aborted) return;
+        if (signal.aborted) return;
         setError(error as Error);
         // A server that is down may come back; one that rejects the request will reject it again.
         const isDown = error instanceof ApiError && (error.status === 0 || error.status >= 500);
-        if (isDown) setTimeout(() => following.signal.aborted || void start(), RETRY_MS);
+        if (isDown) setTimeout(() => signal.aborted || void start(), RETRY_MS);
       }
     };
-    setLines([]);
+    setView(noLines);
     setError(null);
-    setHasOlder(false);
+    setConnection('connecting');
     void start();
     return () => {
       following.abort();
       clearInterval(timer);
-      source?.close();
+      stopFollowing();
     };
   }, [level, text, repository, run]);
 
@@ -128,8 +161,10 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
     setLoadingOlder(true);
     try {
       const older = await read(filter, BACKLOG, undefined, oldest.id);
-      setLines((lines) => merge(older.toReversed(), lines));
-      setHasOlder(older.length === BACKLOG);
+      setView((view) => ({
+        lines: merge(older.toReversed(), view.lines),
+        hasOlder: older.length === BACKLOG,
+      }));
     } catch (error) {
       setError(error as Error);
     } finally {
@@ -160,9 +195,30 @@ async function read(
   return data;
 }
 
-/** The older and the newer lines in order, without duplicates. */
-function merge(older: readonly LogLine[], newer: readonly LogLine[]): readonly LogLine[] {
-  if (newer.length === 0) return older;
-  const known = new Set(older.map(({ id }) => id));
-  return [...older, ...newer.filter(({ id }) => !known.has(id))];
+/**
+ * Reads the lines above an id, oldest first, but at most about `most` of the newest. They may be preceded by a few
+ * below the id.
+ */
+async function readAbove(
+  filter: LogFilter,
+  id: number,
+  most: number,
+  signal: AbortSignal,
+): Promise<{ missed: readonly LogLine[]; isWhole: boolean }> {
+  const newestFirst: LogLine[] = [];
+  for (;;) {
+    const limit = newestFirst.length === 0 ? FEW_MISSED : MISSED_AT_ONCE;
+    const page = await read(filter, limit, signal, newestFirst.at(-1)?.id);
+    newestFirst.push(...page);
+    const isWhole = page.length < limit || (page.at(-1)?.id ?? 0) <= id;
+    if (isWhole || newestFirst.length >= most) return { missed: newestFirst.toReversed(), isWhole };
+  }
+}
+
+/** All lines by id, without duplicates. */
+function merge(lines: readonly LogLine[], added: readonly LogLine[]): readonly LogLine[] {
+  const known = new Set(lines.map(({ id }) => id));
+  const fresh = added.filter(({ id }) => !known.has(id));
+  if (fresh.length === 0) return lines;
+  return [...lines, ...fresh].sort((a, b) => a.id - b.id);
 }

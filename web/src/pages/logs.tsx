@@ -18,6 +18,7 @@ const connections = {
   live: { color: 'teal', label: 'Live' },
   connecting: { color: 'gray', label: 'Connecting…' },
   lost: { color: 'orange', label: 'Connection lost, retrying…' },
+  silent: { color: 'red', label: 'No sign of life for 40 s, reconnecting…' },
 };
 
 type Change = { [Key in keyof LogFilter]?: LogFilter[Key] | undefined };

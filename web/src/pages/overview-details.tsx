@@ -10,6 +10,7 @@ import { formatBytes, formatCount, formatDuration, nameOfStorage } from '../part
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+import { useServerNow } from '../parts/use-server-now.ts';
 import { LastRuns } from './last-runs.tsx';
 
 // Loaded on demand: most installations have none to confirm.
@@ -114,6 +115,7 @@ function NextRun({
   usualMs: number | null;
   isDeclared: boolean;
 }) {
+  const now = useServerNow();
   if (at === null || usualMs === null) {
     const note = isDeclared ? 'known after the first run' : 'known after three runs';
     return <Figure label="Next run" value="–" note={note} />;
@@ -121,7 +123,7 @@ function NextRun({
   // A declared interval gets the same grace as in the alert. The usual interval is also learnt from irregular runs, on
   // which the alert is silent: with only a twelfth of it as grace, this figure would often be red for no reason.
   const graceMs = isDeclared ? Math.max(usualMs / 12, 15 * 60_000) : usualMs / 2;
-  const isLate = Date.parse(at) + graceMs < Date.now();
+  const isLate = Date.parse(at) + graceMs < now;
   return (
     <Figure
       label={isLate ? 'Next run was expected' : 'Next run expected'}

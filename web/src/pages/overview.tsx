@@ -7,6 +7,7 @@ import { overview as overviewQuery } from '../api/queries.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { usePainted } from '../parts/use-painted.ts';
+import { useServerNow } from '../parts/use-server-now.ts';
 import { judge, type Verdict } from './verdict.ts';
 
 // The sentence is read first. The rest is loaded once it has been painted.
@@ -49,12 +50,13 @@ export function OverviewPage() {
 }
 
 function Overview({ overview }: { overview: Schemas['Overview'] }) {
+  const now = useServerNow();
   // The sentence comes first: the rest takes longer to render.
   const isPainted = usePainted();
   return (
     <Stack gap="lg">
       <VerdictBanner
-        verdict={judge(overview, Date.now())}
+        verdict={judge(overview, now)}
         incidents={overview.incidents.open}
         hasIcon={isPainted}
       />

@@ -1,16 +1,10 @@
 import { Text } from '@mantine/core';
-import { useEffect, useState } from 'react';
 import { formatAge, formatTime } from './format.ts';
-
-const TICK_MS = 30_000;
+import { useServerNow } from './use-server-now.ts';
 
 /** The age of a time, with the exact time as a hint. */
 export function Age({ of }: { of: string }) {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
-    return () => clearInterval(timer);
-  }, []);
+  const now = useServerNow();
   return (
     <Text
       span

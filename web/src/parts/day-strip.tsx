@@ -3,8 +3,8 @@ import { useNavigate } from '@tanstack/react-router';
 import classes from './day-strip.module.css';
 import { countOf } from './format.ts';
 import type { Outcome } from './status.tsx';
+import { useServerNow } from './use-server-now.ts';
 
-const DAY_MS = 86_400_000;
 const names = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 
 /** The outcome of a run, or of one repository in it, at a time. */
@@ -24,9 +24,10 @@ interface Day {
 /** A bar for each day, colored by its worst event and linked to that run. Events are given oldest first. */
 export function DayStrip({ events, days }: { events: readonly Event[]; days: number }) {
   const navigate = useNavigate();
+  const now = useServerNow();
   return (
     <Group gap={2} wrap="nowrap" className={classes.strip}>
-      {daysOf(events, days).map(({ name, count, worst }) => {
+      {daysOf(events, days, now).map(({ name, count, worst }) => {
         const label = worst
           ? `${name}: ${countOf(count, 'run', 'runs')}, ${worst.outcome.word.toLowerCase()}`
           : `${name}: no results`;
@@ -47,12 +48,20 @@ export function DayStrip({ events, days }: { events: readonly Event[]; days: num
   );
 }
 
-function daysOf(events: readonly Event[], count: number): Day[] {
+function daysOf(events: readonly Event[], count: number, now: number): Day[] {
   const byDay = Map.groupBy(events, ({ at }) => names.format(new Date(at)));
   return Array.from({ length: count }, (_, index) => {
-    const name = names.format(Date.now() - (count - 1 - index) * DAY_MS);
+    const name = names.format(noonBefore(now, count - 1 - index));
     const ofDay = byDay.get(name) ?? [];
     const bad = ofDay.findLast(({ outcome }) => outcome.color !== 'teal');
     return { name, count: ofDay.length, worst: bad ?? ofDay.at(-1) ?? null };
   });
+}
+
+/** Noon some days before a time. Days are counted on the calendar, because some have 23 or 25 hours. */
+function noonBefore(time: number, days: number): Date {
+  const noon = new Date(time);
+  noon.setHours(12, 0, 0, 0);
+  noon.setDate(noon.getDate() - days);
+  return noon;
 }

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../api/client.ts';
 import { Age } from './age.tsx';
 import { countOf, formatBytes, formatCount } from './format.ts';
+import { useServerNow } from './use-server-now.ts';
 
 type Running = NonNullable<Schemas['Overview']['running']>;
 
@@ -13,8 +14,8 @@ const SILENT_MS = 3 * 60_000;
 export function RunProgress({ run, linked = false }: { run: Running; linked?: boolean }) {
   const done = run.successful + run.skipped + run.failed;
   const received = run.progress?.bytes ?? 0;
-  const isSilent =
-    run.heartbeat_at !== null && Date.parse(run.heartbeat_at) + SILENT_MS < Date.now();
+  const now = useServerNow();
+  const isSilent = run.heartbeat_at !== null && Date.parse(run.heartbeat_at) + SILENT_MS < now;
   return (
     <Stack gap={4}>
       <Group justify="space-between">

@@ -1,4 +1,5 @@
 import { basePath, pagePath } from '../api/base-path.ts';
+import { readClockOffset } from '../api/clock.ts';
 
 // A dark page must not flash white.
 const chosen = localStorage.getItem('mantine-color-scheme-value');
@@ -12,8 +13,12 @@ window.earlyAnswers = new Map(
   (first[location.pathname] ?? []).map((name) => {
     const path = `${basePath}${name}`;
     const answer = fetch(path);
-    // The error surfaces where the response is taken.
-    answer.catch(() => undefined);
+    answer.then(
+      (response) => {
+        window.earlyClockOffset = readClockOffset(response) ?? 0;
+      },
+      () => undefined, // the error surfaces where the response is taken
+    );
     return [path, answer];
   }),
 );

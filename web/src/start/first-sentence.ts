@@ -1,4 +1,5 @@
 import type { Schemas } from '../api/client.ts';
+import { serverNow } from '../api/clock.ts';
 import { judge } from '../pages/verdict.ts';
 
 /**
@@ -9,7 +10,7 @@ export function showFirstSentence(overview: Schemas['Overview']): void {
   const isDrawn = document.getElementById('root')?.hasChildNodes() ?? true;
   // Without backups, the overview shows how to begin instead.
   if (isDrawn || overview.repositories.total === 0) return;
-  const { state, sentence } = judge(overview, Date.now());
+  const { state, sentence } = judge(overview, serverNow());
   const cover = document.createElement('div');
   cover.id = 'first';
   // The overview that replaces it has the same text.

@@ -2,11 +2,12 @@ import { Anchor, Button, Stack, VisuallyHidden } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { useMemo, useState, useSyncExternalStore } from 'react';
 import { conversation } from '../../api/chat.ts';
 import { ApiError, api } from '../../api/client.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { Failure, Loaded } from '../../parts/loading.tsx';
+import { useServerNow } from '../../parts/use-server-now.ts';
 import { Composer } from './composer.tsx';
 import { ConfirmationDialog } from './confirmation-dialog.tsx';
 import type { LiveTurns } from './live-turns.ts';
@@ -106,13 +107,7 @@ function Pending({ turns, onAskAgain }: { turns: readonly Turn[]; onAskAgain(tur
   const turn = turns.findLast(({ confirmation }) => confirmation !== null);
   const found = turn?.confirmation ?? null;
   const [closed, setClosed] = useState<string | null>(null);
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    if (found === null) return;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), 500);
-    return () => clearInterval(timer);
-  }, [found]);
+  const now = useServerNow(found === null ? undefined : 500);
   if (!turn || found === null || now >= found.expiresAt) return null;
   if (closed === found.id) {
     return (

@@ -1,5 +1,6 @@
 import { askChat } from '../../api/chat.ts';
 import { ApiError } from '../../api/client.ts';
+import { serverNow } from '../../api/clock.ts';
 import { randomUuid } from './random-uuid.ts';
 import { applyEvent, newTurn, type Turn } from './turn.ts';
 
@@ -33,7 +34,7 @@ export class LiveTurns {
 
   async ask(session: string, question: string): Promise<void> {
     const requestId = randomUuid();
-    const askedAt = new Date().toISOString();
+    const askedAt = new Date(serverNow()).toISOString();
     const leaving = new AbortController();
     this.#streams.add(leaving);
     this.#set(session, [...this.of(session), newTurn({ requestId, question, askedAt })]);
@@ -44,9 +45,9 @@ export class LiveTurns {
       );
     try {
       const asked = { session, requestId, question };
-      const { events, clockOffset } = await askChat(asked, leaving.signal);
+      const events = await askChat(asked, leaving.signal);
       this.#onStored();
-      for await (const event of events) change((turn) => applyEvent(turn, event, clockOffset));
+      for await (const event of events) change((turn) => applyEvent(turn, event));
     } catch (error) {
       if (error instanceof ApiError) {
         const { message, code } = error;

@@ -7,7 +7,7 @@ export interface Confirmation {
   name: string;
   args: Record<string, unknown>;
   callId: string;
-  /** By the clock of this browser, in milliseconds. */
+  /** By the clock of the server, in milliseconds. */
   expiresAt: number;
 }
 
@@ -66,7 +66,7 @@ export function newTurn(asked: Pick<Turn, 'requestId' | 'question' | 'askedAt'>)
 }
 
 /** The turn after one event of its stream. */
-export function applyEvent(turn: Turn, event: ChatEvent, clockOffset: number): Turn {
+export function applyEvent(turn: Turn, event: ChatEvent): Turn {
   switch (event.type) {
     case 'info':
       return { ...turn, sources: event.sources };
@@ -77,7 +77,7 @@ export function applyEvent(turn: Turn, event: ChatEvent, clockOffset: number): T
     case 'token':
       return { ...turn, text: turn.text + event.text };
     case 'confirm_required': {
-      const confirmation = readConfirmation(event, clockOffset);
+      const confirmation = readConfirmation(event);
       return withCall({ ...turn, confirmation }, waitingCall(confirmation));
     }
     case 'tool_start': {
@@ -129,9 +129,9 @@ function withCall(turn: Turn, call: Call): Turn {
   return { ...turn, calls };
 }
 
-function readConfirmation(asked: Schemas['ChatConfirmation'], clockOffset: number): Confirmation {
+function readConfirmation(asked: Schemas['ChatConfirmation']): Confirmation {
   const { confirm_id: id, name, args, tool_call_id: callId, expires_at } = asked;
-  return { id, name, args, callId, expiresAt: Date.parse(expires_at) - clockOffset };
+  return { id, name, args, callId, expiresAt: Date.parse(expires_at) };
 }
 
 function waitingCall({ callId: id, name, args }: Confirmation): Call {
@@ -139,7 +139,7 @@ function waitingCall({ callId: id, name, args }: Confirmation): Call {
 }
 
 /** The turns of a stored conversation. */
-export function readTurns({ messages, running, clockOffset }: Conversation): Turn[] {
+export function readTurns({ messages, running }: Conversation): Turn[] {
   const turns: Turn[] = [];
   for (const message of messages) {
     const { role, request_id: requestId, content, created_at: askedAt } = message;
@@ -160,7 +160,7 @@ export function readTurns({ messages, running, clockOffset }: Conversation): Tur
     if (turn.state !== 'lost' || !found) return turn;
     const live: Turn = { ...turn, state: 'running' };
     if (found.confirmation === null) return live;
-    const confirmation = readConfirmation(found.confirmation, clockOffset);
+    const confirmation = readConfirmation(found.confirmation);
     return withCall({ ...live, confirmation }, waitingCall(confirmation));
   });
 }

@@ -1,6 +1,7 @@
 import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { basePath } from '../../api/base-path.ts';
+import { serverNow } from '../../api/clock.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -11,8 +12,8 @@ function dayOf(time: number): string {
 
 /** Downloads the evidence of restore drills for a period. */
 export function RestoreEvidence() {
-  const [from, setFrom] = useState(() => dayOf(Date.now() - 30 * DAY_MS));
-  const [last, setLast] = useState(() => dayOf(Date.now()));
+  const [from, setFrom] = useState(() => dayOf(serverNow() - 30 * DAY_MS));
+  const [last, setLast] = useState(() => dayOf(serverNow()));
   const isValid = from !== '' && last !== '' && from <= last;
   return (
     <Stack gap="xs" component="section" aria-label="Restore evidence">
