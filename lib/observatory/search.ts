@@ -60,6 +60,10 @@ const searchAnswer = z
       description:
         'What was not used in the search, and why; or that it was cut short, so that matches may be missing.',
     }),
+    nothing_found: z.string().nullable().meta({
+      description:
+        'Without results: whether anything is recorded, and why the search may have missed it.',
+    }),
   })
   .meta({ id: 'SearchAnswer' });
 
@@ -112,9 +116,9 @@ export const searchEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           signal: c.req.raw.signal,
         },
       );
-      const { degraded_reason, ...found } = outcome;
+      const { degraded_reason, nothing_found, ...found } = outcome;
       const degraded = degraded_reason !== null;
-      return sendData(c, 'Searched', { ...found, degraded, degraded_reason });
+      return sendData(c, 'Searched', { ...found, degraded, degraded_reason, nothing_found });
     },
   ),
 ];

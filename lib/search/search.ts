@@ -5,6 +5,7 @@ import type { Log } from '../log.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { embedQuery, guessActiveModel, noteActiveModel } from './embed-query.ts';
 import { type FoundSource, type FoundSources, findSources } from './hybrid-query.ts';
+import { explainNothingFound } from './nothing-found.ts';
 import { parseQuery } from './parse-query.ts';
 import { MAX_RERANKED, rerank } from './rerank.ts';
 import type { SourceType } from './source-types.ts';
@@ -60,6 +61,8 @@ export interface SearchOutcome {
    * Why requested vectors or reranking were not used, or that the search was cut short; otherwise null.
    */
   degraded_reason: string | null;
+  /** Without results: whether there is anything to find, and why the search may have missed it. Otherwise null. */
+  nothing_found: string | null;
 }
 
 /**
@@ -83,12 +86,14 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
     results = answer.results;
   }
   results = results.slice(0, limit);
+  const nothing_found = results.length > 0 ? null : await explainNothingFound(deps.db, request);
   return {
     results,
     generation_id: found.generationId,
     model_id: found.generationId === null ? null : (found.active?.id ?? null),
     total: results.length,
     degraded_reason: reasons.length === 0 ? null : reasons.join('; '),
+    nothing_found,
   };
 }
 

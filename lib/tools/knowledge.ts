@@ -3,12 +3,19 @@ import { sourceTypes } from '../search/source-types.ts';
 
 /** Hybrid search over logs, results, fixes and investigations. */
 export interface KnowledgeSearch {
-  /** `degraded_reason` says what was missing from the search, or that it was cut short; null if neither. */
+  /**
+   * `degraded_reason` says what was missing from the search, or that it was cut short; null if neither.
+   * `nothing_found` says, only without hits, whether there is anything to find.
+   */
   search(
     query: string,
     limit: number,
     signal: AbortSignal,
-  ): Promise<{ hits: SearchResult[]; degraded_reason: string | null }>;
+  ): Promise<{
+    hits: SearchResult[];
+    degraded_reason: string | null;
+    nothing_found: string | null;
+  }>;
 }
 
 /** Searches the investigations of one user, or of all users if null, along with everything else. */
@@ -18,7 +25,7 @@ export function createKnowledgeSearch(
 ): KnowledgeSearch {
   return {
     async search(query, limit, signal) {
-      const { results, degraded_reason } = await search(deps, {
+      const { results, degraded_reason, nothing_found } = await search(deps, {
         query,
         sourceTypes,
         limit,
@@ -28,7 +35,7 @@ export function createKnowledgeSearch(
         investigationsOf,
         signal,
       });
-      return { hits: results, degraded_reason };
+      return { hits: results, degraded_reason, nothing_found };
     },
   };
 }

@@ -109,6 +109,9 @@ export function useLiveLogs(filter: LogFilter, isReading: boolean): LiveLogs {
 
     const follow = () => {
       stopFollowing = followLogs((news) => {
+        if (news.type === 'logs' || news.type === 'alive') {
+          setConnection((before) => (before === 'silent' ? 'live' : before));
+        }
         if (news.type === 'logs') {
           for (const { timestamp, ...log } of news.logs) {
             newestId = Math.max(newestId, log.id);

@@ -1,7 +1,7 @@
 import { Group, UnstyledButton } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import classes from './day-strip.module.css';
-import { countOf } from './format.ts';
+import { countOf, lastDays } from './format.ts';
 import type { Outcome } from './status.tsx';
 import { useServerNow } from './use-server-now.ts';
 
@@ -50,18 +50,10 @@ export function DayStrip({ events, days }: { events: readonly Event[]; days: num
 
 function daysOf(events: readonly Event[], count: number, now: number): Day[] {
   const byDay = Map.groupBy(events, ({ at }) => names.format(new Date(at)));
-  return Array.from({ length: count }, (_, index) => {
-    const name = names.format(noonBefore(now, count - 1 - index));
+  return lastDays(now, count).map((noon) => {
+    const name = names.format(noon);
     const ofDay = byDay.get(name) ?? [];
     const bad = ofDay.findLast(({ outcome }) => outcome.color !== 'teal');
     return { name, count: ofDay.length, worst: bad ?? ofDay.at(-1) ?? null };
   });
-}
-
-/** Noon some days before a time. Days are counted on the calendar, because some have 23 or 25 hours. */
-function noonBefore(time: number, days: number): Date {
-  const noon = new Date(time);
-  noon.setHours(12, 0, 0, 0);
-  noon.setDate(noon.getDate() - days);
-  return noon;
 }

@@ -21,6 +21,19 @@ export function formatTime(time: string): string {
   return exact.format(new Date(time));
 }
 
+/**
+ * Noon of each of the last days up to a time, oldest first. They are days of the calendar: where the clocks change,
+ * one day has 23 hours and one 25.
+ */
+export function lastDays(now: number, count: number): Date[] {
+  return Array.from({ length: count }, (_, index) => {
+    const day = new Date(now);
+    day.setHours(12, 0, 0, 0);
+    day.setDate(day.getDate() - (count - 1 - index));
+    return day;
+  });
+}
+
 export function formatCount(count: number): string {
   return number.format(count);
 }

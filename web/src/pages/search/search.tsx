@@ -82,7 +82,7 @@ function Found({ q, type }: { q: string; type: SourceType | undefined }) {
     <>
       {all.data !== undefined && <Facets q={q} type={type} all={all.data} chosen={query.data} />}
       <Loaded query={query} lines={6}>
-        {({ results, degraded_reason }) => (
+        {({ results, degraded_reason, nothing_found }) => (
           <>
             {degraded_reason !== null && (
               <Text size="sm" c="dimmed" role="note">
@@ -90,7 +90,7 @@ function Found({ q, type }: { q: string; type: SourceType | undefined }) {
               </Text>
             )}
             {results.length === 0 ? (
-              <NothingFound q={q} />
+              <NothingFound q={q} why={nothing_found} />
             ) : (
               <Results results={results} words={wordsOf(q)} />
             )}
@@ -106,11 +106,11 @@ function Found({ q, type }: { q: string; type: SourceType | undefined }) {
   );
 }
 
-function NothingFound({ q }: { q: string }) {
+function NothingFound({ q, why }: { q: string; why: string | null }) {
   return (
     <Empty title="Nothing found">
-      Nothing matches <Code style={{ overflowWrap: 'anywhere' }}>{q.slice(0, 200)}</Code>. Try fewer
-      words, or part of a name. Deleted log lines cannot be found.
+      Nothing matches <Code style={{ overflowWrap: 'anywhere' }}>{q.slice(0, 200)}</Code>
+      {why === null ? '.' : `: ${why}.`} Deleted log lines cannot be found.
     </Empty>
   );
 }
