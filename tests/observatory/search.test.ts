@@ -126,6 +126,34 @@ describe('an answer of POST /search', () => {
   });
 });
 
+describe('a search without results', () => {
+  it.each([
+    ['仓库', 'Chinese'],
+    ['ミット', 'Japanese'],
+    ['สำรอง', 'Thai'],
+    ['arhcived comits', 'misspelt'],
+    ['zeppelin', 'spelling'],
+    ['-', 'spelling'],
+  ])('for %s says that records exist, and why they may be missed', async (query, word) => {
+    await log('备份失败：仓库不存在 コミットなし การสำรองข้อมูล archived commits');
+    const { data } = (await search(client(), { query })).body;
+    expect(data).toMatchObject({ results: [], total: 0 });
+    expect(data.nothing_found).toMatch(/^records exist/);
+    expect(data.nothing_found).toContain(word);
+  });
+
+  it('says that nothing is recorded only if nothing of the kind is', async () => {
+    await log('certificate');
+    const query = 'zeppelin';
+    const answer = await search(client(), { query, source_types: ['backup_result'] });
+    expect(answer.body.data.nothing_found).toMatch(/^nothing of this kind/);
+    await insertAnswer(database.db, 'bob', 'why?', 'the certificate had expired');
+    const others = await search(client(), { query, source_types: ['investigation'] });
+    expect(others.body.data.nothing_found).toMatch(/^nothing of this kind/);
+    expect((await search(client(), { query: 'certificate' })).body.data.nothing_found).toBeNull();
+  });
+});
+
 describe('a search without vectors', () => {
   it('uses only full text, degraded, if no generation is active', async () => {
     const id = await log('certificate');

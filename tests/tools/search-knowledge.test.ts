@@ -51,6 +51,7 @@ describe('search_backup_knowledge', () => {
       returned: 0,
       degraded: true,
       degraded_reason: expect.any(String),
+      nothing_found: expect.stringMatching(/^records exist/),
     });
   });
 
