@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { nullIfMissing } from './files.ts';
 
 /** Error codes of file systems without hard links. */
@@ -35,7 +35,8 @@ export async function syncFile(path: string): Promise<void> {
 
 /** Writes a file that only its owner can read. Readers find either the old text or the complete new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomUUID()}.new`;
+  // Not the file's own name with a suffix, which may be too long.
+  const draft = join(dirname(path), `.${randomUUID()}.new`);
   try {
     await writeFile(draft, text, { mode: 0o600 });
     await syncFile(draft);

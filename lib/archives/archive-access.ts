@@ -1,10 +1,11 @@
 import { createCallerLimit } from '../caller-limit.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
+import type { RecordedArchive } from './archive-owner.ts';
 import { createWorkspaces, type Workspaces } from './git-workspace.ts';
 import { createKeptUnpacked, type KeptUnpacked } from './kept-unpacked.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';
-import { type OpenArchive, openArchive, type RecordedArchive } from './open-archive.ts';
+import { type OpenArchive, openArchive } from './open-archive.ts';
 
 /** A call that reads an archive. */
 export interface ArchiveCall {
@@ -57,7 +58,8 @@ export function createArchiveAccess(options: ArchiveAccessOptions): ArchiveAcces
 
   const open: ArchiveAccess['open'] = async (repository, { signal }) => {
     const record = await findRecord(repository, signal);
-    return { archive: await openArchive(root, repository, record), record };
+    const find = (name: string) => findRecord(name, signal);
+    return { archive: await openArchive(root, repository, record, find), record };
   };
   return {
     limits,

@@ -1,7 +1,8 @@
 import type { ArchiveAccess, ArchiveAccessOptions, ArchiveCall } from './archive-access.ts';
 import { ArchiveFault } from './archive-fault.ts';
+import type { RecordedArchive } from './archive-owner.ts';
 import { hashFile } from './file-hash.ts';
-import type { OpenArchive, RecordedArchive } from './open-archive.ts';
+import type { OpenArchive } from './open-archive.ts';
 import { compareHash } from './recorded-hash.ts';
 import type { Proof, Verification } from './results.ts';
 import { readTarball } from './tarball/read-tarball.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { parseJson } from '../json.ts';
-import { nameBefore } from './set-aside.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const objectId = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
@@ -42,12 +41,9 @@ export type VersionManifest = z.output<typeof versionManifest>;
 /** Enough for 500,000 refs. A longer file is not a manifest. */
 export const MAX_MANIFEST_BYTES = 64 * 2 ** 20;
 
-/**
- * The folder of an archive's manifests, in the folder of the archive. An archive that was set aside shares that of its
- * successor.
- */
+/** The folder of an archive's manifests, in the folder of the archive. */
 export function manifestFolder(archive: string): string {
-  return (nameBefore(archive) ?? archive).replace(/\.bundle$/, '.versions');
+  return archive.replace(/\.bundle$/, '.versions');
 }
 
 /** The file name of a manifest in its folder. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { parseJson } from '../json.ts';
+import { MAX_REPOSITORY_LENGTH } from './archive-name.ts';
 
 /** The last moment that a Date can be, in milliseconds since the epoch. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
@@ -38,6 +39,10 @@ const versionEntry = z.object({
  */
 export const archiveNote = z.object({
   version: z.literal(2),
+  /** Whose archive it is, `owner/name`; null in a note of an earlier release, where the manifests say it. */
+  repository: z.string().max(MAX_REPOSITORY_LENGTH).nullable().default(null),
+  /** Where the repository was read; null if it was not recorded. */
+  address: z.string().nullable().default(null),
   /** The SHA-256, the size and the modification time (milliseconds since the epoch) of the full bundle. */
   archive_sha256: sha256,
   archive_size_bytes: z.int().optional(),

@@ -3,8 +3,26 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.ts';
 import { nullIfMissing } from '../files.ts';
-import { NoArchive } from './archive-fault.ts';
-import { type OpenFile, openInside, readInside } from './chain/open-inside.ts';
+import { cleanText } from '../text/clean-text.ts';
+import { NoArchive, UnknownOwner } from './archive-fault.ts';
+import {
+  archiveKey,
+  isNamePart,
+  isRepositoryName,
+  isSameRepository,
+  nameBefore,
+  parseSetAside,
+  tarballKey,
+} from './archive-name.ts';
+import {
+  type FindRecord,
+  findOwner,
+  type OwnedArchive,
+  type Owner,
+  type RecordedArchive,
+} from './archive-owner.ts';
+import { listInside, type OpenFile, openInside, readInside } from './chain/open-inside.ts';
+import { manifestFolder } from './manifest.ts';
 import {
   type ArchiveNote,
   describeFiles,
@@ -14,13 +32,6 @@ import {
   parseNote,
 } from './note.ts';
 import type { ArchiveFormat, ResolvedBy } from './results.ts';
-import { nameBefore, setAsideFile } from './set-aside.ts';
-
-/** What is recorded about a repository's archive; empty if unknown. */
-export interface RecordedArchive {
-  archive_key: string;
-  archive_sha256: string;
-}
 
 /** A bundle that continues an archive. */
 interface OpenIncrement {
@@ -34,9 +45,9 @@ interface OpenIncrement {
 }
 
 /** An open archive. Each file is read through one handle, so that it cannot be swapped. */
-export interface OpenArchive {
-  /** Its path in the archive folder. */
-  name: string;
+export interface OpenArchive extends OwnedArchive {
+  /** Whose it is, `owner/name`; null for an old tar.gz or a file of unknown origin. */
+  repository: string | null;
   format: ArchiveFormat;
   resolvedBy: ResolvedBy;
   handle: FileHandle;
@@ -51,37 +62,83 @@ export interface OpenArchive {
   increments: readonly OpenIncrement[];
   /** Reads the note again, in case a run has replaced the archive. */
   readNote(): Promise<ArchiveNote | null>;
-  /** The text of another file in the archive folder; null if there is none, or if it is longer than `maxBytes`. */
-  readBeside(name: string, maxBytes: number): Promise<string | null>;
   close(): Promise<void>;
 }
 
 interface Candidate {
   name: string;
   resolvedBy: ResolvedBy;
+  /** The archive's file name before it was set aside; null if it was not. */
+  before?: string;
 }
 
 /** How often to reopen a chain that is being replaced. */
 const MAX_ATTEMPTS = 3;
+/** How many archives of other addresses an error names. */
+const MAX_NAMED = 3;
 
-/** A single path segment that is safe in a file name. */
-const part = /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u;
+const noRecord: FindRecord = async () => null;
 
 /**
- * Finds and opens a repository's archive. Throws BAD_REQUEST for an invalid name, NOT_FOUND if no candidate
- * is a file inside `root`, SERVICE_UNAVAILABLE without `root` or the right to read it.
+ * Finds and opens a repository's archive. Throws BAD_REQUEST for an invalid name, NOT_FOUND if no candidate is a file
+ * inside `root` and of this repository, CONFLICT if nothing says of which repository one is, SERVICE_UNAVAILABLE
+ * without `root` or the right to read it.
  */
 export async function openArchive(
   root: string,
   repository: string,
   recorded: RecordedArchive | null,
+  findRecord: FindRecord = noRecord,
 ): Promise<OpenArchive> {
-  const parts = repository.split('/');
-  if (parts.length > 2 || !parts.every((name) => part.test(name))) {
+  const aside = parseSetAside(repository);
+  if (!isNameOrPart(repository) && !(aside && isRepositoryName(aside.repository))) {
     throw new AppError('BAD_REQUEST', 'repo_name must be owner/name or a single name');
   }
+  const find: FindRecord = async (name) =>
+    isSameRepository(name, repository) ? recorded : findRecord(name);
+  return readable(() => findAndOpen(root, repository, recorded, find));
+}
+
+/** A file of the archive folder, and whose it is. */
+export interface FoundArchive {
+  archive: OpenArchive;
+  owner: Owner;
+}
+
+/**
+ * Opens a file of the archive folder, and finds out whose archive it is. Null if it is not a file, or of an unknown
+ * format. Throws SERVICE_UNAVAILABLE.
+ */
+export async function openFound(root: string, file: string): Promise<FoundArchive | null> {
+  return readable(async () => {
+    const before = nameBefore(file);
+    const candidate = { name: file, resolvedBy: 'canonical_name' as const };
+    const archive = await openCandidate(
+      await findRoot(root),
+      before === null ? candidate : { ...candidate, before },
+    );
+    if (archive === null) return null;
+    try {
+      const owner = await findOwner(archive, noRecord);
+      return { archive: { ...archive, repository: nameOf(owner) }, owner };
+    } catch (error) {
+      await archive.close();
+      throw error;
+    }
+  });
+}
+
+function nameOf(owner: Owner): string | null {
+  return 'repository' in owner ? owner.repository : null;
+}
+
+function isNameOrPart(text: string): boolean {
+  return isRepositoryName(text) || isNamePart(text);
+}
+
+async function readable<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
-    return await findAndOpen(root, parts, recorded);
+    return await work();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'EACCES' && code !== 'EPERM') throw error;
@@ -91,43 +148,98 @@ export async function openArchive(
   }
 }
 
-async function findAndOpen(
-  root: string,
-  parts: string[],
-  recorded: RecordedArchive | null,
-): Promise<OpenArchive> {
+async function findRoot(root: string): Promise<string> {
   const realRoot = await nullIfMissing(realpath(root));
-  if (realRoot === null || !(await stat(realRoot)).isDirectory()) {
-    throw new AppError(
-      'SERVICE_UNAVAILABLE',
-      'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it',
-    );
-  }
-  for (const candidate of listCandidates(parts, recorded)) {
-    const archive = await openCandidate(realRoot, candidate);
-    if (archive !== null) return archive;
-  }
-  const legacy = await findLegacyName(realRoot, `${parts.at(-1)}.tar.gz`);
-  const archive =
-    legacy && (await openCandidate(realRoot, { name: legacy, resolvedBy: 'legacy_name_any_case' }));
-  if (archive) return archive;
-  throw new NoArchive(parts.join('/'));
+  if (realRoot !== null && (await stat(realRoot)).isDirectory()) return realRoot;
+  throw new AppError(
+    'SERVICE_UNAVAILABLE',
+    'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it',
+  );
 }
 
-function listCandidates(parts: string[], recorded: RecordedArchive | null): Candidate[] {
+async function findAndOpen(
+  root: string,
+  repository: string,
+  recorded: RecordedArchive | null,
+  findRecord: FindRecord,
+): Promise<OpenArchive> {
+  const realRoot = await findRoot(root);
+  const others: string[] = [];
+  for (const candidate of listCandidates(repository, recorded)) {
+    const archive = await openOwn(realRoot, candidate);
+    if (archive !== null) return archive;
+  }
+  const legacy = await findLegacyName(realRoot, legacyName(repository));
+  const last =
+    legacy && (await openOwn(realRoot, { name: legacy, resolvedBy: 'legacy_name_any_case' }));
+  if (last) return last;
+  others.push(...(await findSecondAddresses(realRoot, repository)));
+  throw new NoArchive(repository, others);
+
+  /** Opens a candidate, unless it is another repository's archive. */
+  async function openOwn(realRoot: string, candidate: Candidate): Promise<OpenArchive | null> {
+    const archive = await openCandidate(realRoot, candidate);
+    if (archive === null || !repository.includes('/')) return archive;
+    const wanted = candidate.before === undefined ? repository : withoutTime(repository);
+    try {
+      const owner = await findOwner(archive, findRecord, wanted);
+      if (!('repository' in owner)) {
+        if (owner.candidates.length > 0) throw new UnknownOwner(archive.name, owner.candidates);
+        // Its name was derived from that of the repository, or recorded for it.
+        return { ...archive, repository: wanted };
+      }
+      const { repository: name, continues } = owner;
+      if (isSameRepository(name, wanted) && continues === null) {
+        return { ...archive, repository: name };
+      }
+      const what = continues === null ? 'is the archive' : 'is a part of the archive';
+      others.push(`${archive.name} ${what} of ${cleanText(name, 600)}`);
+    } catch (error) {
+      await archive.close();
+      throw error;
+    }
+    await archive.close();
+    return null;
+  }
+}
+
+function withoutTime(repository: string): string {
+  return parseSetAside(repository)?.repository ?? repository;
+}
+
+/** The archives of other addresses with the same name, as sentences. */
+async function findSecondAddresses(root: string, repository: string): Promise<string[]> {
+  const start = archiveKey(repository).replace(/\.bundle$/, '--');
+  const found: string[] = [];
+  for (const file of await readdir(root)) {
+    if (!file.startsWith(start) || !/^[0-9a-f]{8}\.bundle$/.test(file.slice(start.length)))
+      continue;
+    const name = `${repository}${file.slice(start.length - 2, -'.bundle'.length)}`;
+    found.push(`${name} is the archive of another address with this name`);
+    if (found.length === MAX_NAMED) break;
+  }
+  return found;
+}
+
+function listCandidates(repository: string, recorded: RecordedArchive | null): Candidate[] {
   const candidates: Candidate[] = [];
   const key = recorded?.archive_key ?? '';
   if (key !== '') candidates.push({ name: key, resolvedBy: 'worker_repo_state' });
-  if (parts.length === 2) {
-    const name = parts.join('__').toLowerCase();
-    candidates.push(
-      { name: `${name}.bundle`, resolvedBy: 'canonical_name' },
-      { name: `${name}.tar.gz`, resolvedBy: 'canonical_name' },
-    );
-    const aside = setAsideFile(name);
-    if (aside !== null) candidates.push({ name: aside, resolvedBy: 'canonical_name' });
+  if (repository.includes('/')) {
+    const names = [archiveKey(repository), tarballKey(repository)];
+    for (const name of names) candidates.push({ name, resolvedBy: 'canonical_name' });
+    const aside = parseSetAside(repository);
+    if (aside !== null) {
+      const before = archiveKey(aside.repository);
+      candidates.push({ name: aside.file, resolvedBy: 'canonical_name', before });
+    }
   }
-  return [...candidates, { name: `${parts.at(-1)}.tar.gz`, resolvedBy: 'legacy_name' }];
+  return [...candidates, { name: legacyName(repository), resolvedBy: 'legacy_name' }];
+}
+
+/** The file name of a tar.gz without an owner. */
+function legacyName(repository: string): string {
+  return `${repository.split('/').at(-1)}.tar.gz`;
 }
 
 /** The one file with this name in any case. Throws CONFLICT if there are several. */
@@ -146,10 +258,15 @@ async function findLegacyName(root: string, name: string): Promise<string | null
 }
 
 /** Null if a candidate is missing, is not a file, is outside the root, or has an unknown format. */
-async function openCandidate(root: string, { name, resolvedBy }: Candidate) {
+async function openCandidate(
+  root: string,
+  { name, resolvedBy, before = name }: Candidate,
+): Promise<OpenArchive | null> {
   const format = formatOf(name);
   if (format === null || isAbsolute(name)) return null;
   const readBeside = (other: string, maxBytes: number) => readInside(root, other, maxBytes);
+  const listBeside = (folder: string) => listInside(root, folder);
+  const manifests = manifestFolder(before);
   const readNote = async () => {
     const text = await readBeside(noteName(name), MAX_NOTE_BYTES);
     return text === null ? null : parseNote(text);
@@ -159,16 +276,22 @@ async function openCandidate(root: string, { name, resolvedBy }: Candidate) {
     const note = await readNote();
     const file = await openInside(root, name);
     if (file === null) return null;
-    const archive = await openIncrements(root, { name, format, resolvedBy, ...file, note });
+    const base = { name, manifests, format, resolvedBy, ...file, note };
+    const archive = await openIncrements(root, base);
     const isWhole = archive.increments.every((increment) => increment.file !== null);
-    if (isWhole || attempt === MAX_ATTEMPTS) return { ...archive, readNote, readBeside };
+    if (isWhole || attempt === MAX_ATTEMPTS) {
+      return { ...archive, repository: null, readNote, readBeside, listBeside };
+    }
     await archive.close();
     // A run may have replaced the chain. If it did not, an increment is missing.
     if (isDeepStrictEqual(note, await readNote())) attempt = MAX_ATTEMPTS - 1;
   }
 }
 
-type OpenBase = Omit<OpenArchive, 'noted' | 'increments' | 'readNote' | 'readBeside' | 'close'>;
+type OpenBase = Pick<
+  OpenArchive,
+  'name' | 'manifests' | 'format' | 'resolvedBy' | 'handle' | 'sizeBytes' | 'modifiedAt' | 'note'
+>;
 
 /** Opens the increments that the note lists, and closes everything if that fails. */
 async function openIncrements(root: string, base: OpenBase) {

@@ -1,5 +1,5 @@
+import type { RecordedArchive } from './archive-owner.ts';
 import type { ArchiveNote } from './note.ts';
-import type { RecordedArchive } from './open-archive.ts';
 import type { CheckOutcome, RecordedBy } from './results.ts';
 
 /** What is recorded about an archive, in the database and in its note. */

@@ -1,14 +1,38 @@
 import { readdir } from 'node:fs/promises';
-import type { VersionEntry } from '../archives/note.ts';
-import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
-import { nameBefore, setAsideRepository } from '../archives/set-aside.ts';
+import { joinNames } from '../archives/archive-fault.ts';
+import {
+  archiveKey,
+  continuedBy,
+  isFileOf,
+  isSetAsideOf,
+  nameBefore,
+  setAsideName,
+  setAsideRepository,
+} from '../archives/archive-name.ts';
+import type { FindRecord } from '../archives/archive-owner.ts';
+import { noteName, type VersionEntry } from '../archives/note.ts';
+import {
+  type FoundArchive,
+  type OpenArchive,
+  openArchive,
+  openFound,
+} from '../archives/open-archive.ts';
 import { AppError } from '../errors.ts';
+import { cleanText } from '../text/clean-text.ts';
+import { shellQuote } from '../text/shell-quote.ts';
 
 /** An archive in the folder. */
 export interface ListedArchive {
-  /** `owner/name` in lower case, or the name of an old tar.gz; `owner/name@damaged-<time>` if it was set aside. */
-  repository: string;
+  /**
+   * `owner/name`, or the name of an old tar.gz; `owner/name@damaged-<time>` if it was set aside. Null if nothing says
+   * whose it is.
+   */
+  repository: string | null;
+  /** The repositories that it may be of, if nothing says of which; else none. */
+  candidates: readonly string[];
   archive: string;
+  /** Whether another name is looked for when this repository is restored: somebody has renamed the file. */
+  is_misnamed: boolean;
   /** Whether it was damaged and replaced by a new archive. Its intact versions can be restored. */
   is_set_aside: boolean;
   format: OpenArchive['format'];
@@ -31,82 +55,120 @@ interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
   size_bytes: number;
 }
 
-/** Describes every archive in a folder, sorted by name with set-aside archives last. Throws AppError. */
+/** Describes every archive in a folder, sorted by file name with set-aside archives last. Throws AppError. */
 export async function listArchives(root: string): Promise<ListedArchive[]> {
   const listed: ListedArchive[] = [];
-  const names = await readNames(root);
-  for (const repository of [...repositoriesOf(names), ...setAsideOf(names)]) {
-    try {
-      listed.push(await withArchive(root, repository, describe));
-    } catch (error) {
-      // A folder, or a name that no archive can have.
-      if (!(error instanceof AppError) || !isNoArchive(error)) throw error;
-    }
-  }
-  return listed;
-
-  function describe(archive: OpenArchive, repository: string): ListedArchive {
+  for await (const [archive, found] of eachArchive(root)) {
     const versions = versionsOf(archive);
-    return {
-      repository,
-      archive: archive.name,
-      is_set_aside: nameBefore(archive.name) !== null,
+    listed.push({
+      ...found,
       format: archive.format,
       versions: versions.length,
       newest: versions.at(-1)?.at ?? '',
       size_bytes: sizeOf(archive),
-    };
+    });
   }
+  return listed.sort((one, other) => Number(one.is_set_aside) - Number(other.is_set_aside));
 }
 
 /** The versions of a repository, oldest first, and the names of its archives that were set aside. Throws AppError. */
 export async function listVersions(
   root: string,
   repository: string,
+  findRecord?: FindRecord,
 ): Promise<{ archive: string; versions: ListedVersion[]; set_aside: string[] }> {
   const names = await readNames(root);
-  return withArchive(root, repository, (archive) => ({
-    archive: archive.name,
-    versions: versionsOf(archive),
-    set_aside: setAsideOf(names.filter((name) => nameBefore(name) === archive.name)),
-  }));
+  const archive = await openArchive(root, repository, null, findRecord);
+  try {
+    const owner = archive.repository ?? repository;
+    return {
+      archive: archive.name,
+      versions: versionsOf(archive),
+      set_aside: names
+        .filter((name) => isSetAsideOf(name, archive.name))
+        .map((name) => setAsideRepository(owner, name))
+        .sort(),
+    };
+  } finally {
+    await archive.close();
+  }
 }
 
-/** The repositories in an archive folder, according to file names. Throws SERVICE_UNAVAILABLE. */
-export async function listRepositories(root: string): Promise<string[]> {
-  return repositoriesOf(await readNames(root));
+/** The repositories in an archive folder, and the archives that cannot be restored by name. Throws AppError. */
+export async function listRepositories(
+  root: string,
+): Promise<{ repositories: string[]; others: NamedArchive[] }> {
+  const repositories: string[] = [];
+  const others: NamedArchive[] = [];
+  for await (const [, found] of eachArchive(root)) {
+    if (found.is_set_aside) continue;
+    if (found.repository === null || found.is_misnamed) others.push(found);
+    else repositories.push(found.repository);
+  }
+  return { repositories, others };
 }
 
-/** The names of archives that were set aside. */
-function setAsideOf(names: readonly string[]): string[] {
-  return names
-    .filter((name) => nameBefore(name)?.includes('__'))
-    .map(setAsideRepository)
-    .sort();
+/** Whose an archive of the folder is. */
+export type NamedArchive = Pick<
+  ListedArchive,
+  'repository' | 'candidates' | 'archive' | 'is_misnamed' | 'is_set_aside'
+>;
+
+/** Why an archive cannot be restored by the name of its repository, and what to do. */
+export function describeUnnamed({ archive, repository, candidates }: NamedArchive): string {
+  const byHand = `\`git clone ${shellQuote(archive)}\` restores it`;
+  if (repository !== null) {
+    const name = cleanText(repository, 600);
+    return `${archive} is the archive of ${name}: give it its old name, ${archiveKey(repository)}, and its other files too; ${byHand}`;
+  }
+  const may = candidates.length === 0 ? '' : `may be of ${joinNames(candidates)}, and `;
+  return `${archive}: ${may}nothing says whose archive it is; ${byHand}`;
 }
 
-function repositoriesOf(all: readonly string[]): string[] {
-  const names = new Set(all);
-  const setAside = new Set(all.map(nameBefore));
-  const isIncrement = (name: string) => {
-    const [, base] = /^(.+)\.\d+\.bundle$/.exec(name) ?? [];
-    if (base === undefined || names.has(`${name}.json`)) return false;
-    return names.has(`${base}.bundle`) || setAside.has(`${base}.bundle`);
-  };
-  const repositories = [...names]
-    .filter((name) => /\.(?:bundle|tar\.gz)$/.test(name) && !isIncrement(name))
-    .sort()
-    .flatMap((name) => {
-      const repository = name.replace(/\.(?:bundle|tar\.gz)$/, '').replace('__', '/');
-      // A bundle can only be found by owner and name.
-      return repository.includes('/') || name.endsWith('.tar.gz') ? [repository] : [];
-    });
+/** Opens one archive of the folder after the other. */
+async function* eachArchive(root: string): AsyncGenerator<[OpenArchive, NamedArchive]> {
+  const names = await readNames(root);
+  const all = new Set(names);
+  const aside = new Set(names.map(nameBefore));
   // A bundle takes precedence over a tar.gz of the same name.
-  return [...new Set(repositories)];
+  const isTarball = (name: string) =>
+    name.endsWith('.tar.gz') && !all.has(name.replace(/\.tar\.gz$/, '.bundle'));
+  const isIncrement = (name: string) => {
+    const base = continuedBy(name);
+    if (base === null || all.has(noteName(name))) return false;
+    return all.has(base) || aside.has(nameBefore(setAsideName(base, 0)));
+  };
+  for (const name of names.sort()) {
+    const isAside = nameBefore(name) !== null;
+    const isBundle = name.endsWith('.bundle') && !isIncrement(name);
+    if (!isAside && !isBundle && !isTarball(name)) continue;
+    const found = await openFound(root, name);
+    if (found === null) continue;
+    try {
+      const named = describeOwner(found, isAside);
+      if (named !== null) yield [found.archive, named];
+    } finally {
+      await found.archive.close();
+    }
+  }
 }
 
-function isNoArchive({ code }: AppError): boolean {
-  return code === 'NOT_FOUND' || code === 'BAD_REQUEST';
+/** Null for a file that is none of ours. */
+function describeOwner(
+  { archive: { name: archive, note }, owner }: FoundArchive,
+  isAside: boolean,
+): NamedArchive | null {
+  const facts = { archive, is_set_aside: isAside, is_misnamed: false, candidates: [] };
+  if ('repository' in owner) {
+    const { repository } = owner;
+    const shown = isAside ? setAsideRepository(repository, archive) : repository;
+    return { ...facts, repository: shown, is_misnamed: !isFileOf(repository, archive) };
+  }
+  const { candidates } = owner;
+  if (candidates.length > 0 || note !== null) return { ...facts, repository: null, candidates };
+  // An old one without an owner in its name.
+  const isOld = archive.endsWith('.tar.gz');
+  return isOld ? { ...facts, repository: archive.slice(0, -'.tar.gz'.length) } : null;
 }
 
 async function readNames(root: string): Promise<string[]> {
@@ -115,19 +177,6 @@ async function readNames(root: string): Promise<string[]> {
   } catch (error) {
     const reason = 'the archive folder (BACKUP_ARCHIVE_PATH) is missing or unreadable';
     throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
-  }
-}
-
-async function withArchive<Result>(
-  root: string,
-  repository: string,
-  work: (archive: OpenArchive, repository: string) => Result,
-): Promise<Result> {
-  const archive = await openArchive(root, repository, null);
-  try {
-    return work(archive, repository);
-  } finally {
-    await archive.close();
   }
 }
 

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import pLimit from 'p-limit';
 import { corrupt } from '../archives/archive-fault.ts';
+import type { FindRecord } from '../archives/archive-owner.ts';
 import { hashWhile } from '../archives/chain/hash-while.ts';
 import { proveHistory } from '../archives/chain/prove-history.ts';
 import { type Chain, type ChainFile, named, readChain } from '../archives/chain/read-chain.ts';
@@ -23,8 +24,10 @@ import { readHeadCommit, writeRefs } from './write-refs.ts';
 interface RestoreRequest {
   /** The archive folder. */
   root: string;
-  /** `owner/name`, as in the archive's file name. */
+  /** `owner/name`. */
   repository: string;
+  /** What the database, or the state in a store, says about whose the archive is. */
+  findRecord?: FindRecord;
   choice: VersionChoice;
   /** Only this branch, tag or other ref; null for all. */
   ref: string | null;
@@ -89,7 +92,8 @@ export async function restoreVersion(
   context: RestoreContext,
 ): Promise<Restored> {
   const { root, repository, target } = request;
-  const archive = await openArchive(root, repository, null);
+  const recorded = (await request.findRecord?.(repository)) ?? null;
+  const archive = await openArchive(root, repository, recorded, request.findRecord);
   try {
     if (archive.format !== 'bundle') {
       throw new AppError(

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_REPOSITORY_LENGTH } from '../archives/archive-name.ts';
 import { parseJson } from '../json.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -16,7 +17,7 @@ const fileName = z
 export const storeState = z.object({
   format: z.literal(1),
   /** `owner/name`. */
-  repository: z.string().max(500),
+  repository: z.string().max(MAX_REPOSITORY_LENGTH),
   /** The file name of the full bundle. */
   archive: fileName,
   /** When it was stored, ISO 8601 in UTC. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { OpenIncident } from '../alerts/incidents/list.ts';
-import type { RecordedArchive } from '../archives/open-archive.ts';
+import type { RecordedArchive } from '../archives/archive-owner.ts';
 import type { NewFix } from '../records/fixes.ts';
 import type { LogSelection } from '../records/logs/selection.ts';
 import type { PageRequest } from '../records/page.ts';

@@ -1,5 +1,5 @@
 import { readOpenIncidents } from '../alerts/incidents/list.ts';
-import type { RecordedArchive } from '../archives/open-archive.ts';
+import type { RecordedArchive } from '../archives/archive-owner.ts';
 import type { Clock } from '../clock.ts';
 import type { FreshnessConfig } from '../config/freshness.ts';
 import type { Database } from '../database/database.ts';

@@ -1,12 +1,13 @@
 import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { toNamePart } from '../archives/archive-name.ts';
 import { AppError } from '../errors.ts';
 import type { CoverageFacts } from '../records/coverage/plans.ts';
 import type { SourceUse } from './logins/token-source.ts';
 
 /** A repository to back up. */
 export interface Source {
-  /** `owner/repo` (the last two parts of the address) or `local/<folder name>`. */
+  /** `owner/repo` (the last two parts of the address) or `local/<folder name>`; a very long part is shortened. */
   name: string;
   /** An absolute path or a URL without credentials. */
   location: string;
@@ -143,7 +144,7 @@ function localSource(path: string): Source {
   const name = withoutSuffix(basename(folder));
   if (name === '') throw addressError('has no folder name');
   return {
-    name: `local/${name}`,
+    name: `local/${toNamePart(name)}`,
     location: path,
     isLocal: true,
     host: null,
@@ -159,7 +160,7 @@ function nameFrom(host: string, path: string): string {
   if (['', '.', '..'].includes(repository) || ['.', '..'].includes(owner)) {
     throw addressError('has no repository name');
   }
-  return `${owner}/${repository}`;
+  return `${toNamePart(owner)}/${toNamePart(repository)}`;
 }
 
 function withoutSuffix(name: string): string {

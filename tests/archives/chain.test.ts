@@ -154,12 +154,16 @@ describe.each(INCREMENTS)('the increment %s', (name) => {
     expect(await refusal()).toContain(`${name}, which continues it, is missing`);
   });
 
-  it('is incomplete when opened alone, unless it needs nothing else', async () => {
+  it('is not the archive of a repository with its name', async () => {
     const alone = name.replace('.bundle', '').replace('__', '/');
-    const needs = (await readFile(inRoot(name), 'latin1')).includes('\n-');
-    expect(needs).toBe(name === INCREMENTS[1]);
-    if (needs) expect(await refusal(alone)).toMatch(/^INCOMPLETE_HISTORY: .*is incremental/);
-    else expect(await verify(alone)).toMatchObject({ integrity_status: 'VALID_UNRECORDED' });
+    expect(await refusal(alone)).toBe(
+      `there is no archive of ${alone} in the archive folder: ${name} is a part of the archive of team/app`,
+    );
+    chain.note.increments.splice(0);
+    await chain.writeNote();
+    expect(await refusal(alone)).toMatch(
+      new RegExp(`^${name} may be of ${alone} or team/app, and neither a note`),
+    );
   });
 });
 

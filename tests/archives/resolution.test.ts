@@ -3,7 +3,8 @@ import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openArchive, type RecordedArchive } from '../../lib/archives/open-archive.ts';
+import type { RecordedArchive } from '../../lib/archives/archive-owner.ts';
+import { openArchive } from '../../lib/archives/open-archive.ts';
 import {
   type ArchiveFolder,
   anyCall,
@@ -99,7 +100,8 @@ it.each([
   'a\\b',
   'team/a\0b',
   'team/a\nb',
-  'x'.repeat(201),
+  'x'.repeat(256),
+  `team/${'\u00e4'.repeat(128)}`,
 ])('the repo_name %j is rejected', async (name) => {
   expect(await resolve(name)).toBe('repo_name must be owner/name or a single name');
 });

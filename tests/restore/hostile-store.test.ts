@@ -1,18 +1,9 @@
-import {
-  chmod,
-  copyFile,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { copyFolder } from '../support/folders.ts';
 import { useDatabase } from '../support/hooks.ts';
-import { useStoreWorld } from '../support/store-world.ts';
+import { copyStored, useStoreWorld } from '../support/store-world.ts';
 import { refsOf } from '../support/versioned-app.ts';
 
 // Anyone who can write to a store can add archives of their own to it.
@@ -29,23 +20,8 @@ describe('restoring from a store with foreign archives', () => {
 
   /** Copies the archive of local/app to another name, with a changed note. */
   async function plant(name: string, note: Record<string, unknown> = {}): Promise<void> {
-    const root = new URL(world.address).pathname;
-    for (const { key, path, parsed } of await world.objects()) {
-      if (parsed === null || parsed.archiveName !== 'local__app') continue;
-      const to = join(root, key.replace('local__app', name));
-      await mkdir(dirname(to), { recursive: true });
-      if (parsed.kind === 'object') await copyFile(path, to);
-      else {
-        const text = await readFile(path, 'utf8');
-        const state = JSON.parse(text.replaceAll('local__app', name));
-        const changed = { ...JSON.parse(state.note), ...note };
-        const repository = name.replace('__', '/');
-        await writeFile(
-          to,
-          JSON.stringify({ ...state, repository, note: JSON.stringify(changed) }),
-        );
-      }
-    }
+    const root = join(new URL(world.address).pathname, 'archives');
+    await copyStored(join(root, 'local__app'), join(root, name), name.replace('__', '/'), note);
   }
 
   it('lists and restores the other archives if one has an impossible time', async () => {
@@ -60,12 +36,50 @@ describe('restoring from a store with foreign archives', () => {
   });
 
   it('creates no folder that git would take for a repository', async () => {
-    for (const name of ['eve__.git', '.GIT__app', 'eve__git~1']) await plant(name);
+    for (const name of ['eve__.git', '.git__app', 'eve__git~1']) await plant(name);
     const { code, stdout, stderr } = await restore('--all', '--to', 'all');
     expect([code, stdout]).toEqual([1, expect.stringContaining('Restored 1 of 4 repositories')]);
     expect(stderr).toContain('eve/.git was not restored: git takes a folder of this name for its');
     expect(await readdir(join(world.elsewhere, 'all'))).toEqual(['local']);
     expect(await restore('eve/.git', '--to', 'alone')).toMatchObject({ code: 0 });
+  });
+
+  it('does not take a state for that of the repository that it names', async () => {
+    const [state] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'state');
+    const path = state?.path ?? '';
+    const text = JSON.parse(await readFile(path, 'utf8'));
+    const forged = async (name: string, inNote: string) => {
+      const note = JSON.stringify({ ...JSON.parse(text.note), repository: inNote });
+      await writeFile(path, JSON.stringify({ ...text, repository: name, note }));
+      const list = await restore('--list');
+      expect(list.code).toBe(1);
+      for (const one of ['\u001b', '\u202e']) {
+        expect(`${list.stdout}${list.stderr}`).not.toContain(one);
+      }
+      expect(list.stderr).toContain('is of local__app.bundle, which is not the archive of');
+      await expect(restore('local/app', '--to', 'app')).rejects.toThrow('is not the archive of');
+    };
+    await forged('eve/other', 'eve/other');
+    await forged('local/app', 'eve/other');
+    await forged('local/\u001b[31m\u202eapp', 'local/app');
+    await forged('../../app', 'local/app');
+  });
+
+  it('does not restore the archive of another repository that was copied', async () => {
+    const root = join(new URL(world.address).pathname, 'archives');
+    await copyFolder(join(root, 'local__app'), join(root, 'eve__app'));
+    const path = join(root, 'eve__app/states/00000001.json');
+    const text = (await readFile(path, 'utf8')).replaceAll('local__app', 'eve__app');
+    const { note, ...state } = JSON.parse(text);
+    const { repository: _, ...others } = JSON.parse(note);
+    await writeFile(
+      path,
+      JSON.stringify({ ...state, repository: 'eve/app', note: JSON.stringify(others) }),
+    );
+    await expect(restore('eve/app', '--to', 'x')).rejects.toThrow(
+      'eve__app.bundle is the archive of local/app',
+    );
+    expect(await readdir(world.elsewhere)).not.toContain('x');
   });
 
   it('prints no names with bidirectional characters', async () => {

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CutLine, startCutLine } from '../support/cut-line.ts';
 import { useDatabase } from '../support/hooks.ts';
-import { useStoreWorld } from '../support/store-world.ts';
+import { copyStored, useStoreWorld } from '../support/store-world.ts';
 import { refsOf } from '../support/versioned-app.ts';
 
 // A bucket behind a connection that cuts each download off after some bytes.
@@ -128,13 +128,7 @@ describe('restoring several repositories', () => {
     const object = (await world.objects()).at(-1);
     const archive = join((object?.path ?? '').replace(/\/archives\/.*/, ''), 'archives/local__app');
     for (const name of ['ap1', 'ap2', 'ap3']) {
-      const copy = archive.replace('app', name);
-      await cp(archive, copy, { recursive: true });
-      const state = join(copy, 'states/00000001.json._S3rver_object');
-      await writeFile(
-        state,
-        (await readFile(state, 'utf8')).replaceAll(/(local[_/]+)app/g, `$1${name}`),
-      );
+      await copyStored(archive, archive.replace('app', name), `local/${name}`);
     }
   }
 

@@ -1,10 +1,12 @@
-import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeAll, beforeEach } from 'vitest';
+import { formatManifest, hashText, parseManifest } from '../../lib/archives/manifest.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { type ParsedKey, parseKey } from '../../lib/stores/layout.ts';
 import type { TestDatabase } from './databases.ts';
+import { copyFolder } from './folders.ts';
 import { latest } from './hooks.ts';
 import { prepareOnce } from './prepare-once.ts';
 import { type S3Server, useS3Server } from './s3-server.ts';
@@ -151,4 +153,44 @@ async function createStoreWorld(
       if (place === 'bucket') await rm(path.replace(suffix, '._S3rver_metadata.json'));
     },
   };
+}
+
+/**
+ * Puts a copy of a stored archive beside it, as if it were the archive of another repository: its manifest, its note
+ * and its states say so. `from` and `to` are its folders. The archive has one version and is not encrypted.
+ */
+export async function copyStored(
+  from: string,
+  to: string,
+  repository: string,
+  note: Record<string, unknown> = {},
+): Promise<void> {
+  await copyFolder(from, to);
+  const objects = join(to, 'objects');
+  let manifest = { before: '', after: '', size: 0 };
+  for (const file of await readdir(objects)) {
+    if (!/^[0-9a-f]{64}(?:\._S3rver_object)?$/.test(file)) continue;
+    const found = parseManifest(await readFile(join(objects, file), 'utf8'));
+    if (found === null) continue;
+    const text = formatManifest({ ...found, repository });
+    await writeFile(join(objects, file), text);
+    const size = Buffer.byteLength(text);
+    manifest = { before: file.slice(0, 64), after: hashText(text), size };
+  }
+  const { before, after, size } = manifest;
+  for (const file of await readdir(objects)) {
+    await rename(join(objects, file), join(objects, file.replace(before, after)));
+  }
+  for (const file of await readdir(join(to, 'states'))) {
+    if (!/^\d+\.json(?:\._S3rver_object)?$/.test(file)) continue;
+    const path = join(to, 'states', file);
+    const text = await readFile(path, 'utf8');
+    const names = text.replaceAll(basename(from), basename(to)).replaceAll(before, after);
+    const state = JSON.parse(names);
+    for (const one of state.files) {
+      if (one.sha256 === after) Object.assign(one, { size_bytes: size, stored_bytes: size });
+    }
+    const changed = { ...JSON.parse(state.note), repository, ...note };
+    await writeFile(path, JSON.stringify({ ...state, repository, note: JSON.stringify(changed) }));
+  }
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { nullIfMissing } from '../../files.ts';
 
@@ -47,6 +47,19 @@ export async function readInside(
     return bytesRead === room ? null : buffer.toString('utf8', 0, bytesRead);
   } finally {
     await file.handle.close();
+  }
+}
+
+/** The names in a folder inside `root`, or in `root` itself (`.`); none if it is missing or leads out of it. */
+export async function listInside(root: string, folder: string): Promise<string[]> {
+  const path = join(root, folder);
+  const real = path === root ? root : await findInside(root, path);
+  try {
+    return real === null ? [] : await readdir(real);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+    throw error;
   }
 }
 

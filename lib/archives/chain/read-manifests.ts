@@ -1,8 +1,9 @@
+import { cleanText } from '../../text/clean-text.ts';
 import { ArchiveFault, corrupt, mismatch } from '../archive-fault.ts';
+import { isSameRepository } from '../archive-name.ts';
 import {
   hashText,
   MAX_MANIFEST_BYTES,
-  manifestFolder,
   manifestName,
   parseManifest,
   type VersionManifest,
@@ -12,13 +13,13 @@ import type { OpenArchive } from '../open-archive.ts';
 
 /**
  * Reads the manifest of a version and checks it against the note: its SHA-256, and the link to the version before
- * it if that one was not pruned. Throws CORRUPT_ARCHIVE or CHECKSUM_MISMATCH, and names the file.
+ * it if that one was not pruned, and the repository. Throws CORRUPT_ARCHIVE or CHECKSUM_MISMATCH, and names the file.
  */
 export async function readManifest(
   archive: OpenArchive,
   entry: VersionEntry,
 ): Promise<VersionManifest> {
-  const name = `${manifestFolder(archive.name)}/${manifestName(entry.version)}`;
+  const name = `${archive.manifests}/${manifestName(entry.version)}`;
   const text = await archive.readBeside(name, MAX_MANIFEST_BYTES);
   if (text === null) throw corrupt(`${name}, the manifest of version ${entry.version}, is missing`);
   const sha256 = hashText(text);
@@ -29,6 +30,11 @@ export async function readManifest(
   if (manifest === null) throw corrupt(`${name} is not a manifest`);
   if (manifest.version !== entry.version) {
     throw corrupt(`${name} is the manifest of version ${manifest.version}`);
+  }
+  const { repository } = archive;
+  if (repository !== null && !isSameRepository(manifest.repository, repository)) {
+    const other = cleanText(manifest.repository, 600);
+    throw corrupt(`${name} is the manifest of another repository, ${other}`);
   }
   const versions = archive.noted?.versions ?? [];
   const before = versions.find(({ version }) => version === entry.version - 1);

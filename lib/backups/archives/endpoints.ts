@@ -13,10 +13,13 @@ import { archiveCheck, archiveFacts, archiveFiles } from './shapes.ts';
 
 const BASE = '/api/repos/:owner/:name/archive';
 
+/** The longest part of a name, with the time at which its archive was set aside. */
+const MAX_PART_LENGTH = 280;
+
 const part = (description: string) =>
   z
     .string()
-    .max(200)
+    .max(MAX_PART_LENGTH)
     .regex(/^(?!\.{1,2}$)[^/\\\p{Cc}]+$/u, 'must be a name')
     .meta({ description });
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
+import { MAX_REPOSITORY_LENGTH } from '../../archives/archive-name.ts';
 import { AppError } from '../../errors.ts';
 import { basePathOf } from '../../http/env.ts';
 import { plainError } from '../../http/error-shapes.ts';
@@ -31,7 +32,7 @@ const createdBadge = z
 
 const newBadge = z
   .object({
-    repository: z.string().trim().min(1).max(500).nullish().meta({
+    repository: z.string().trim().min(1).max(MAX_REPOSITORY_LENGTH).nullish().meta({
       description: 'A tracked repository, in any letter case. Default: all repositories.',
     }),
   })

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_REPOSITORY_LENGTH } from '../../archives/archive-name.ts';
 import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
@@ -41,7 +42,7 @@ const queuedRequest = z
 
 const newRequest = z
   .object({
-    target_repo: z.string().trim().min(1).max(500).nullish().meta({
+    target_repo: z.string().trim().min(1).max(MAX_REPOSITORY_LENGTH).nullish().meta({
       description: 'A tracked repository, in any letter case. Default: all repositories.',
     }),
     reason: z.string().trim().max(500).default('').meta({

@@ -80,9 +80,9 @@ export async function fetchArchive(
     await utimes(join(folder, archive), modified, modified);
   }
   // Written last, so that a folder with a note is complete.
-  const path = join(folder, noteName(archive));
-  await writeFile(`${path}.new`, note, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  const draft = join(parts, 'note.json');
+  await writeFile(draft, note, { mode: 0o600 });
+  await rename(draft, join(folder, noteName(archive)));
   await rm(parts, { recursive: true, force: true });
   return [];
 }

@@ -1,8 +1,10 @@
 import pLimit from 'p-limit';
+import { joinNames } from '../../archives/archive-fault.ts';
+import { archiveKey, candidatesOf, isSameRepository } from '../../archives/archive-name.ts';
 import { type Naming, plainNaming } from '../layout.ts';
 import { findNewestStates, findStates, type StateRef } from './find-states.ts';
 import { ObjectFault, withObject } from './object-fault.ts';
-import { type ReadState, readState, type StateReading } from './read-state.ts';
+import { type ReadState, readOwner, readState, type StateReading } from './read-state.ts';
 
 const AT_ONCE = 6;
 /** How many states are announced before they are read, for stores that fetch many at once. */
@@ -69,44 +71,74 @@ async function readOlder(reading: StateReading, newest: StateRef): Promise<ReadS
   return null;
 }
 
-/** The states of an archive. */
+/** The states of a repository's archives. */
 export interface FoundStates {
-  /** For each archive of the store that holds it, its states, oldest first. Empty if there is no archive. */
+  /** For each archive of the store that is the repository's, its states, oldest first. Empty if there is none. */
   archives: StateRef[][];
   /** The number of encrypted archives whose names could not be read. */
   unread: number;
+  /** The repositories whose archives have the same file name. */
+  others: string[];
 }
 
 /**
- * Finds the states of an archive by its file name. The names key leads to it directly; without that key, or with a
- * wrong one, the name of every encrypted archive is read. Throws StoreFault.
+ * Finds the states of a repository's archives. The names key leads to them directly; without that key, or with a wrong
+ * one, the name of every encrypted archive is read. Throws StoreFault.
  */
 export async function findArchive(
   reading: StateReading,
-  archive: string,
+  repository: string,
   secretNaming: Naming | null,
 ): Promise<FoundStates> {
   const { objects } = reading;
+  const archive = archiveKey(repository);
   const names = [
     plainNaming.archive(archive),
     ...(secretNaming ? [secretNaming.archive(archive)] : []),
   ];
-  const archives: StateRef[][] = [];
+  const found: FoundStates = { archives: [], unread: 0, others: [] };
   for (const name of names) {
     const states = await findStates(objects, name);
-    if (states.length > 0) archives.push(states);
+    if (states.length > 0) await add(states);
   }
+  const { archives, others } = found;
   const isKnown = archives.some((states) => states[0]?.isEncrypted);
-  if (isKnown || (archives.length > 0 && reading.identities.length === 0)) {
-    return { archives, unread: 0 };
+  const isEnough = archives.length + others.length > 0 && reading.identities.length === 0;
+  if (isKnown || isEnough) return found;
+  for await (const one of readNewestStates(reading, ({ isEncrypted }) => isEncrypted)) {
+    const state = one.state ?? one.older;
+    if (state === null) found.unread++;
+    else if (state.archive === archive) await add(await findStates(objects, one.ref.archiveName));
   }
-  let unread = 0;
-  for await (const found of readNewestStates(reading, ({ isEncrypted }) => isEncrypted)) {
-    const state = found.state ?? found.older;
-    if (state === null) unread++;
-    else if (state.archive === archive) {
-      archives.push(await findStates(objects, found.ref.archiveName));
-    }
+  return found;
+
+  /** Adds an archive, unless it is known to be another repository's. */
+  async function add(states: StateRef[]): Promise<void> {
+    const owner = candidatesOf(archive).length > 1 ? await readNewestOwner(reading, states) : null;
+    if (owner === null || isSameRepository(owner, repository)) found.archives.push(states);
+    else found.others.push(owner);
   }
-  return { archives, unread };
+}
+
+/** Whose archive states are of, according to the newest that can be read; null if none can. */
+async function readNewestOwner(
+  reading: StateReading,
+  states: readonly StateRef[],
+): Promise<string | null> {
+  const newest = states.at(-1);
+  if (newest === undefined || (newest.isEncrypted && reading.identities.length === 0)) return null;
+  try {
+    return await readOwner(reading, await withObject(newest.key, () => readState(reading, newest)));
+  } catch (error) {
+    if (!(error instanceof ObjectFault)) throw error;
+    const older = await readOlder(reading, newest);
+    return older === null ? null : withObject(newest.key, () => readOwner(reading, older));
+  }
+}
+
+/** Says that archives with the file name of a repository's are of others; empty if there are none. */
+export function describeOthers(others: readonly string[]): string {
+  return others.length === 0
+    ? ''
+    : `: the one with its file name is of ${joinNames([...new Set(others)])}`;
 }

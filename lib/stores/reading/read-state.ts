@@ -1,3 +1,10 @@
+import {
+  archiveKey,
+  candidatesOf,
+  isRepositoryName,
+  isSameRepository,
+} from '../../archives/archive-name.ts';
+import { findOwner, type OwnedArchive } from '../../archives/archive-owner.ts';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import {
   type ArchiveNote,
@@ -12,7 +19,7 @@ import type { StateRef } from './find-states.ts';
 import { ObjectFault, undecrypted } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
-/** How many bytes age adds to a state for many recipients. */
+/** How many bytes age adds to an object for many recipients. */
 const MAX_ADDED_BYTES = 2 ** 20;
 
 /** What is needed to read states. */
@@ -32,7 +39,7 @@ export interface ReadState extends StoreState {
  * ObjectFault if not, or StoreFault.
  */
 export async function readState(reading: StateReading, ref: StateRef): Promise<ReadState> {
-  const text = await readText(reading, ref);
+  const text = await readText(reading, ref, MAX_STATE_BYTES);
   const damaged = (reason: string) => new ObjectFault('damaged', ref.key, reason);
   const state = parseState(text);
   if (state === null) throw damaged('is not a state of an archive');
@@ -51,6 +58,12 @@ export async function readState(reading: StateReading, ref: StateRef): Promise<R
   }
   const parsedNote = state.note.length > MAX_NOTE_BYTES ? null : parseNote(state.note);
   if (parsedNote === null) throw damaged('has no readable note');
+  const { repository, archive } = state;
+  const names = [repository, parsedNote.repository ?? repository];
+  const isNamed = names.every((one) => isRepositoryName(one) && isSameRepository(one, repository));
+  if (!isNamed || archiveKey(repository) !== archive) {
+    throw damaged(`is of ${archive}, which is not the archive of ${names.join(' or ')}`);
+  }
   const read = { ...state, ref, parsedNote };
   if (!/^[^/]+\.bundle$/.test(state.archive)) throw damaged('does not belong to a git bundle');
   const byName = new Map(state.files.map((file) => [file.name, file]));
@@ -70,6 +83,37 @@ export function filesOf(state: ReadState, version: VersionEntry | null): StateFi
   return names.flatMap((name) => files.find((file) => file.name === name) ?? []);
 }
 
+/**
+ * Whose archive a state is of. Its `repository` is one of those whose archive has this file name, but earlier releases
+ * could name the wrong one of several; the note or a manifest says which. Throws ObjectFault or StoreFault.
+ */
+export async function readOwner(reading: StateReading, state: ReadState): Promise<string> {
+  const { archive, parsedNote: note, repository, ref, files } = state;
+  if (candidatesOf(archive).length < 2) return repository;
+  const owned: OwnedArchive = {
+    name: archive,
+    manifests: manifestFolder(archive),
+    note,
+    noted: { ...note, sha256: note.archive_sha256, isReplaced: false },
+    async readBeside(name, maxBytes) {
+      const file = files.find((one) => one.name === name);
+      if (file === undefined) return null;
+      try {
+        return await readText(reading, { ...ref, key: file.key }, maxBytes);
+      } catch (error) {
+        // Another manifest may be readable.
+        if (error instanceof ObjectFault) return null;
+        throw error;
+      }
+    },
+    listBeside: async () => [],
+  };
+  const findRecord = async (one: string) =>
+    isSameRepository(one, repository) ? { archive_key: archive, archive_sha256: '' } : null;
+  const owner = await findOwner(owned, findRecord);
+  return 'repository' in owner ? owner.repository : repository;
+}
+
 /** The files that the note names, with their SHA-256. */
 function namesOf({ archive, parsedNote: note }: ReadState): { name: string; sha256: string }[] {
   return [
@@ -86,19 +130,24 @@ function manifestPath(archive: string, { version }: VersionEntry): string {
   return `${manifestFolder(archive)}/${manifestName(version)}`;
 }
 
-async function readText(reading: StateReading, { key, isEncrypted }: StateRef): Promise<string> {
+/** The text of an object of at most `maxBytes`, decrypted. Throws ObjectFault or StoreFault. */
+export async function readText(
+  reading: StateReading,
+  { key, isEncrypted }: Pick<StateRef, 'key' | 'isEncrypted'>,
+  maxBytes: number,
+): Promise<string> {
   const { identities } = reading;
   if (isEncrypted && identities.length === 0) {
     throw new ObjectFault('locked', key, 'is encrypted: give the file of an age identity');
   }
   const stored = readSteadily(reading, key);
-  if (!isEncrypted) return collect(stored, key, MAX_STATE_BYTES);
+  if (!isEncrypted) return collect(stored, key, maxBytes);
   const { decrypt } = await import('../age-file.ts');
   try {
     return await collect(
-      decrypt(bounded(stored, key, MAX_STATE_BYTES + MAX_ADDED_BYTES), identities),
+      decrypt(bounded(stored, key, maxBytes + MAX_ADDED_BYTES), identities),
       key,
-      MAX_STATE_BYTES,
+      maxBytes,
     );
   } catch (cause) {
     if (!(cause instanceof DecryptionFailed)) throw cause;
@@ -124,7 +173,8 @@ async function* bounded(
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
-    if (size > maxBytes) throw new ObjectFault('damaged', key, 'is longer than a state can be');
+    if (size > maxBytes)
+      throw new ObjectFault('damaged', key, `is longer than the ${maxBytes} bytes it can have`);
     yield chunk;
   }
 }

@@ -16,8 +16,6 @@ const archiveRecord = archiveNote.extend({
   archive_size_bytes: z.int(),
   /** The full bundle's modification time in milliseconds since the epoch. */
   archive_modified_ms: z.int(),
-  /** Where the repository was read; null in a note of an earlier release. */
-  address: z.string().nullable().default(null),
   /** The branch of HEAD; null if HEAD was detached or its branch is unknown. */
   head_branch: z.string().nullable(),
   /** Digest of the refs of the newest version; null in a note of an earlier release. */
@@ -41,11 +39,6 @@ export type ArchiveRecord = z.output<typeof archiveRecord>;
 export interface KeptArchive {
   key: string;
   record: ArchiveRecord;
-}
-
-/** The archive's file name for a repository. */
-export function archiveKey(repository: string): string {
-  return `${repository.replace('/', '__')}.bundle`.toLowerCase();
 }
 
 /** Creates the archive folder, readable only by its owner. Throws file system errors. */
@@ -93,8 +86,8 @@ export function parseArchiveRecord(text: string): ArchiveRecord | null {
 export async function readArchiveState(folder: string, key: string): Promise<ArchiveState> {
   const path = join(folder, key);
   const [note, bundle] = await Promise.all([
-    nullIfMissing(readFile(noteName(path), 'utf8')),
-    nullIfMissing(stat(path)),
+    nullIfUnnamable(readFile(noteName(path), 'utf8')),
+    nullIfUnnamable(stat(path)),
   ]);
   const record = note === null ? null : parseArchiveRecord(note);
   if (!bundle?.isFile()) return { record, files: [], versions: [], isSettled: false };
@@ -121,6 +114,16 @@ export async function readArchiveState(folder: string, key: string): Promise<Arc
     record.archive_size_bytes === sizeBytes &&
     record.archive_modified_ms === Math.floor(modifiedMs);
   return { record, files, versions: described.versions, isSettled };
+}
+
+/** Null also for a name that this file system cannot have. Only the backup of that repository fails because of it. */
+async function nullIfUnnamable<Value>(reading: Promise<Value>): Promise<Value | null> {
+  try {
+    return await nullIfMissing(reading);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENAMETOOLONG') return null;
+    throw error;
+  }
 }
 
 /** The note of an archive; null if there is none, or if the files differ from it in size or time. */

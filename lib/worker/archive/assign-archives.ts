@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { addSuffix, archiveKey, isSameRepository } from '../../archives/archive-name.ts';
+import { openFound } from '../../archives/open-archive.ts';
 import type { Source } from '../source.ts';
-import { archiveKey, readArchiveState } from './archive.ts';
+import { readArchiveState } from './archive.ts';
 
 const HASH_LENGTH = 8;
-const incrementName = /^(.+)\.\d+\.bundle$/;
 
 /** The sources of a run, each with an archive of its own. */
 export interface Assigned {
@@ -26,11 +27,14 @@ export async function assignArchives(
   for (const source of sources) {
     const key = archiveKey(source.name);
     const address = canonicalAddress(source.location);
-    const owner = taken.get(key) ?? (await findOwner(folder, key));
+    const found = taken.has(key) ? null : await findOwner(folder, key, source.name);
+    const owner = taken.get(key) ?? found?.address ?? null;
     const renamed = { ...source, name: otherName(source.name, source.location) };
     const other = archiveKey(renamed.name);
+    const isFree = owner === null && found?.isOthers !== true;
     const isOwn =
-      owner === address || (owner === null && (await findOwner(folder, other)) !== address);
+      owner === address ||
+      (isFree && (await findOwner(folder, other, renamed.name))?.address !== address);
     if (isOwn) {
       taken.set(key, address);
       assigned.sources.push(source);
@@ -46,24 +50,28 @@ export async function assignArchives(
 /** The name of a source whose own name belongs to another address. */
 export function otherName(name: string, location: string): string {
   const hash = createHash('sha256').update(canonicalAddress(location)).digest('hex');
-  return `${name}--${hash.slice(0, HASH_LENGTH)}`;
+  return addSuffix(name, hash.slice(0, HASH_LENGTH));
 }
 
-/** The canonical address that an archive belongs to; null if it belongs to none. */
-async function findOwner(folder: string, key: string): Promise<string | null> {
-  try {
-    const { record } = await readArchiveState(folder, key);
-    if (record !== null) return record.address === null ? null : canonicalAddress(record.address);
-    const [, stem] = incrementName.exec(key) ?? [];
-    if (stem === undefined) return null;
-    const other = (await readArchiveState(folder, `${stem}.bundle`)).record;
-    const isIncrement = other?.increments.some(({ name }) => name === key) ?? false;
-    return isIncrement && other !== null ? canonicalAddress(other.address ?? stem) : null;
-  } catch (error) {
-    // Only the backup of this source fails because of it.
-    if ((error as NodeJS.ErrnoException).code === 'ENAMETOOLONG') return null;
-    throw error;
+/** Whose archive a file is: of an address, of an unknown one, or nobody's. */
+type ArchiveAddress = { address: string | null; isOthers: boolean } | null;
+
+/** Whose archive has this file name. An archive without an address may be the source's, unless it is another's. */
+async function findOwner(folder: string, key: string, name: string): Promise<ArchiveAddress> {
+  const { record, files } = await readArchiveState(folder, key);
+  if (record !== null && record.address !== null) {
+    return { address: canonicalAddress(record.address), isOthers: false };
   }
+  if (files.length === 0) return null;
+  const found = await openFound(folder, key);
+  if (found === null) return null;
+  await found.archive.close();
+  const { owner } = found;
+  const isOthers =
+    'repository' in owner
+      ? owner.continues !== null || !isSameRepository(owner.repository, name)
+      : owner.candidates.length > 0;
+  return { address: null, isOthers };
 }
 
 /**

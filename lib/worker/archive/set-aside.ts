@@ -1,8 +1,8 @@
 import { readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isSetAsideOf, setAsideName } from '../../archives/archive-name.ts';
 import { incrementName, manifestFolder, parseManifest } from '../../archives/manifest.ts';
 import { noteName } from '../../archives/note.ts';
-import { nameBefore, setAsideName } from '../../archives/set-aside.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseArchiveRecord } from './archive.ts';
 
@@ -34,7 +34,7 @@ export async function firstIncrement(folder: string, key: string): Promise<numbe
   };
   for (const name of await readdir(folder)) {
     follow(name);
-    if (!name.endsWith('.json') || nameBefore(name.slice(0, -'.json'.length)) !== key) continue;
+    if (!name.endsWith('.json') || !isSetAsideOf(name.slice(0, -'.json'.length), key)) continue;
     const record = parseArchiveRecord(await readFile(join(folder, name), 'utf8'));
     first = Math.max(first, record?.next_increment ?? 1);
   }

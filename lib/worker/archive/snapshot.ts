@@ -1,9 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { archiveKey } from '../../archives/archive-name.ts';
 import { noteName } from '../../archives/note.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { archiveKey, readArchiveRecord } from './archive.ts';
+import { readArchiveRecord } from './archive.ts';
 import type { RepositoryFigures } from './figures.ts';
 
 const INT4_MAX = 2_147_483_647;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isNamePart } from '../../archives/archive-name.ts';
 import type { SourceUse } from '../logins/token-source.ts';
 
 /** A repository as the git host's API describes it. */
@@ -32,7 +33,6 @@ export interface ListedRepository extends HostRepository {
   use: SourceUse;
 }
 
-const MAX_NAME_LENGTH = 100;
 const owner = /^[A-Za-z\d][A-Za-z\d_-]*$/;
 const name = /^[\w.-]+$/;
 
@@ -43,6 +43,6 @@ const name = /^[\w.-]+$/;
 export function isRepositoryName(fullName: string): boolean {
   const [first = '', second = '', ...rest] = fullName.split('/');
   const isName = name.test(second) && !['.', '..', '.git'].includes(second);
-  const isShort = first.length <= MAX_NAME_LENGTH && second.length <= MAX_NAME_LENGTH;
+  const isShort = isNamePart(first) && isNamePart(second);
   return rest.length === 0 && owner.test(first) && isName && isShort;
 }

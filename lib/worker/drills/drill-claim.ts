@@ -43,9 +43,9 @@ export async function claimNext(
   // Without the database, failed drills of the stores are unknown, and a proof of the folder would end them.
   if (due === null || isLocked(deps, identityFile)) return null;
   // Without the database, earlier proofs are unknown except those in the spool, whose repositories are left out.
-  const listed = await listRepositories(deps.archiveFolder);
+  const { repositories } = await listRepositories(deps.archiveFolder);
   const left = new Set([...without, ...(await listSpooledDrills(deps.dataFolder))]);
-  const first = listed.find((one) => one.includes('/') && !left.has(one.toLowerCase()));
+  const first = repositories.find((one) => one.includes('/') && !left.has(one.toLowerCase()));
   return first === undefined ? null : { ...isUnknown(first), isKnown: true };
 }
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isRepositoryName } from '../../archives/archive-name.ts';
 import { wrongUsage } from '../../command-line.ts';
 
 /** Proves that archives can be restored. */
@@ -44,7 +45,7 @@ export function addDrillCommand(program: Command, found: (command: DrillCommand)
       '\nExit codes: 0 no drill failed; 1 an archive cannot be restored, or the drills could not be done; 2 wrong usage.',
     )
     .action(({ repo, all, budget, identity }: DrillOptions) => {
-      if (repo !== undefined && !/^[^/\s]+\/[^/\s]+$/.test(repo)) {
+      if (repo !== undefined && !isRepositoryName(repo)) {
         throw wrongUsage('--repo must be like owner/name');
       }
       found({

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { corrupt } from '../../archives/archive-fault.ts';
+import { archiveKey } from '../../archives/archive-name.ts';
 import { digestRefs } from '../../archives/manifest.ts';
 import { DrillIncomplete, proveRestorable } from '../../drills/prove-restored.ts';
 import type { Log } from '../../log.ts';
@@ -14,7 +15,7 @@ import type { RecordedVersion } from '../../records/drills/record.ts';
 import { listVersions } from '../../restore/list-archives.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { version } from '../../version.ts';
-import { archiveKey, readArchiveState } from '../archive/archive.ts';
+import { readArchiveState } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import type { Display } from '../display.ts';
 import type { AvailableArchive } from '../restoring/archive-source.ts';
@@ -199,10 +200,15 @@ async function explainLoss(
 }
 
 /** The version that would be restored; null if the note cannot be read, because restoring it reports why. */
-async function versionOf({ root, repository, choice }: AvailableArchive): Promise<number | null> {
+async function versionOf({
+  root,
+  repository,
+  choice,
+  findRecord,
+}: AvailableArchive): Promise<number | null> {
   if (choice !== 'newest' && 'version' in choice) return choice.version;
   try {
-    return (await listVersions(root, repository)).versions.at(-1)?.version ?? null;
+    return (await listVersions(root, repository, findRecord)).versions.at(-1)?.version ?? null;
   } catch {
     return null;
   }

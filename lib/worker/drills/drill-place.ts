@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { FindRecord } from '../../archives/archive-owner.ts';
 import { type StoreAddress, storeId } from '../../config/stores/store-address.ts';
 import type { DueDrill } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
@@ -28,6 +29,8 @@ export interface PlacesOptions {
   display: Display;
   /** For temporary files of the stores. The caller removes it. */
   folder: string;
+  /** What the database says about whose an archive is. */
+  findRecord: FindRecord;
 }
 
 /**
@@ -50,7 +53,7 @@ export async function openDrillPlaces(places: PlacesOptions): Promise<DrillPlace
     else opened.push({ storage: address.text, source });
   }
   if (opened.length > 0) return opened;
-  return [{ storage: FOLDER_STORAGE, source: openArchiveFolder(archiveFolder) }];
+  return [{ storage: FOLDER_STORAGE, source: openArchiveFolder(archiveFolder, places.findRecord) }];
 }
 
 /** The stores and the destination by their names in the ledger, without a destination in the layout `files`. */

@@ -15,6 +15,7 @@ import {
 import type { DueDrill } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE, type NewDrill } from '../../records/drills/new-drill.ts';
 import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts';
+import { findRecordedArchive } from '../../records/recorded-archive.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -106,6 +107,7 @@ export async function performDrills(
     places = await openDrillPlaces({
       ...{ options: { ...deps, signal: budget.signal }, archiveFolder, layout, display },
       ...{ identityFile, folder: scratch },
+      findRecord: (repository) => unlessAway(() => findRecordedArchive(db, repository), null),
       // Drills from stores that cannot be decrypted would always be incomplete, and the archive folder never proven.
       ...(isLocked(deps, identityFile)
         ? { stores: [], target: null }

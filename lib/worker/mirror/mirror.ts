@@ -1,5 +1,6 @@
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { nextTo } from '../../archives/archive-name.ts';
 import { type BundleHeader, readBundleHeader } from '../../archives/bundle-header.ts';
 import { nullIfMissing, skipBytes } from '../../files.ts';
 import { type Git, isGitFailure } from '../../git/git.ts';
@@ -56,7 +57,7 @@ export async function hasMirror(folder: string, key: string): Promise<boolean> {
 export async function setMirrorAside(gitDir: string): Promise<string | null> {
   if ((await nullIfMissing(stat(gitDir))) === null) return null;
   for (let number = 1; ; number++) {
-    const path = `${gitDir}.damaged-${number}`;
+    const path = join(dirname(gitDir), nextTo(basename(gitDir), `.damaged-${number}`));
     if ((await nullIfMissing(stat(path))) !== null) continue;
     await rename(gitDir, path);
     return path;

@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises';
+import { archiveKey } from '../../archives/archive-name.ts';
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 import { GitError, isGitFailure } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
-import { type ArchiveState, archiveKey, readArchiveState } from '../archive/archive.ts';
+import { type ArchiveState, readArchiveState } from '../archive/archive.ts';
 import { checkManifests } from '../archive/recheck.ts';
 import { hasMirror } from '../mirror/mirror.ts';
 import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';

@@ -125,6 +125,7 @@ async function confirmArchive(
     archive_size_bytes: bundle.sizeBytes,
     archive_modified_ms: Math.floor(mtimeMs),
     versions: [...versions],
+    repository: source.name,
     address: record.address ?? source.location,
     host: source.host?.url ?? null,
     refs_sha256: digestRefs(refs),

@@ -1,5 +1,6 @@
+import type { FindRecord } from '../../archives/archive-owner.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
-import { listRepositories } from '../../restore/list-archives.ts';
+import { describeUnnamed, listRepositories } from '../../restore/list-archives.ts';
 
 /** Where archives are restored from. */
 export interface ArchiveSource {
@@ -25,13 +26,19 @@ export interface AvailableArchive {
   root: string;
   repository: string;
   choice: VersionChoice;
+  /** What else says whose archive is in the folder. */
+  findRecord?: FindRecord;
 }
 
-/** The archive folder of this machine. */
-export function openArchiveFolder(root: string): ArchiveSource {
+/** The archive folder of this machine. `findRecord`: what the database says about whose an archive is. */
+export function openArchiveFolder(root: string, findRecord?: FindRecord): ArchiveSource {
+  const known = findRecord === undefined ? {} : { findRecord };
   return {
-    list: async () => ({ repositories: await listRepositories(root), faults: [] }),
-    use: ({ repository, choice }, restore) => restore({ root, repository, choice }),
+    async list() {
+      const { repositories, others } = await listRepositories(root);
+      return { repositories, faults: others.map(describeUnnamed) };
+    },
+    use: ({ repository, choice }, restore) => restore({ root, repository, choice, ...known }),
     findLeftOut: async () => null,
     close: async () => undefined,
   };

@@ -1,11 +1,17 @@
 import { join } from 'node:path';
 import * as z from 'zod';
+import { joinNames } from '../../archives/archive-fault.ts';
 import { archivePath, archiveVariables } from '../../config/archives.ts';
 import { databaseVariables } from '../../config/database.ts';
 import { readConfig } from '../../config/read.ts';
 import { AppError, messageWithCause } from '../../errors.ts';
 import { checkGit } from '../../git/git-version.ts';
-import { listArchives, listVersions } from '../../restore/list-archives.ts';
+import {
+  describeUnnamed,
+  listArchives,
+  listVersions,
+  type NamedArchive,
+} from '../../restore/list-archives.ts';
 import { isFree } from '../../restore/target.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -46,12 +52,17 @@ export async function runVersions(
         : formatTable([
             ['Repository', 'Versions', 'Newest', 'Size'],
             ...archives.map((one) => [
-              one.repository,
+              nameArchive(one),
               one.format === 'bundle' ? `${one.versions}` : one.format,
               one.newest,
               formatBytes(one.size_bytes),
             ]),
-          ]) + (archives.some((one) => one.is_set_aside) ? SET_ASIDE : ''),
+          ]) +
+          (archives.some((one) => one.is_set_aside) ? SET_ASIDE : '') +
+          archives
+            .filter(isUnnamed)
+            .map((one) => `${describeUnnamed(one)}\n`)
+            .join(''),
     );
     return 0;
   }
@@ -68,10 +79,21 @@ export async function runVersions(
         one.warning ?? '',
       ]),
     ]);
-    const earlier = set_aside.map((name) => `Set aside: ${cleanText(name, 300)}\n`).join('');
+    const earlier = set_aside.map((name) => `Set aside: ${cleanText(name, 600)}\n`).join('');
     return `${table}${earlier}${earlier === '' ? '' : SET_ASIDE}`;
   });
   return 0;
+}
+
+/** How an archive is named in the list. */
+function nameArchive(one: NamedArchive): string {
+  if (!isUnnamed(one)) return one.repository ?? '';
+  return `${one.repository ?? (joinNames(one.candidates) || '?')} (${one.archive})`;
+}
+
+/** Whether it cannot be restored by the name of its repository. */
+function isUnnamed({ repository, is_misnamed }: NamedArchive): boolean {
+  return repository === null || is_misnamed;
 }
 
 /** Restores one repository, or all of them, and returns the exit code. Throws AppError if a single one fails. */
@@ -125,7 +147,7 @@ async function restoreAll(
   const { repositories, faults } = await source.list();
   for (const fault of faults) display.line(`not restored: ${fault}`);
   for (const repository of repositories) {
-    const name = cleanText(repository, 500);
+    const name = cleanText(repository, 600);
     try {
       // git would take the folder above it for a repository, and run commands from a configuration in the archive.
       if (repository.split('/').some(isGitFolder)) {
@@ -164,7 +186,13 @@ async function restoreAll(
   if (partly.length > 0) {
     stdout.write(`Restored, but not all files could be checked out: ${partly.join(', ')}\n`);
   }
-  if (faults.length > 0) stdout.write('Not all archives of the store could be read.\n');
+  if (faults.length > 0) {
+    stdout.write(
+      command.store === null
+        ? 'Some archives were left out, because nothing says whose they are.\n'
+        : 'Not all archives of the store could be read.\n',
+    );
+  }
   const isWhole = failed.length + partly.length + faults.length === 0;
   return isWhole && all > 0 ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { isSameRepository } from '../../archives/archive-name.ts';
 import { readConfig } from '../../config/read.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
@@ -13,15 +14,23 @@ import {
 import { checkTarget } from '../../restore/target.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
-import { findArchive, readNewestStates } from '../../stores/reading/find-archives.ts';
+import {
+  describeOthers,
+  findArchive,
+  readNewestStates,
+} from '../../stores/reading/find-archives.ts';
 import { findStates, type StateRef } from '../../stores/reading/find-states.ts';
 import { findVersion, versionsOf } from '../../stores/reading/find-version.ts';
 import { readIdentities } from '../../stores/reading/identities.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
-import { type ReadState, readState, type StateReading } from '../../stores/reading/read-state.ts';
+import {
+  type ReadState,
+  readOwner,
+  readState,
+  type StateReading,
+} from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
-import { archiveKey } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { openGitAccess } from '../destination/git-store-access.ts';
 import type { Display } from '../display.ts';
@@ -75,12 +84,11 @@ export async function openStoreSource(
   if (store === undefined) throw new Error('no store was opened');
   const reading: StateReading = { objects: store.objects, clock, signal, identities };
   const secretNaming = namesKey === undefined ? null : createSecretNaming(namesKey);
-  /** Names in keys by the archive's file name, as far as listings showed them. */
+  /** Names in keys by the repository's name in lower case, as far as listings showed them. */
   const known = new Map<string, Set<string>>();
 
   async function find(repository: string): Promise<StateRef[][]> {
-    const archive = archiveKey(repository);
-    const names = known.get(archive);
+    const names = known.get(repository.toLowerCase());
     if (names !== undefined) {
       const found = [...names].map((name) => findStates(reading.objects, name));
       return trusted(repository, await Promise.all(found));
@@ -88,12 +96,12 @@ export async function openStoreSource(
     if (identities.length > 0 && namesKey === undefined) {
       display.line('BACKUP_NAMES_KEY is not set: the names of all encrypted archives are read');
     }
-    const { archives, unread } = await findArchive(reading, archive, secretNaming);
+    const { archives, unread, others } = await findArchive(reading, repository, secretNaming);
     if (archives.length > 0) return trusted(repository, archives);
     const locked = identities.length === 0 ? '; give --identity' : ': is it the right identity?';
-    const others = `; ${counted(unread, 'encrypted archive')} could not be read${locked}`;
+    const hidden = `; ${counted(unread, 'encrypted archive')} could not be read${locked}`;
     throw new NotInStore(
-      `${address.text} has no archive of ${cleanText(repository, 300)}${unread > 0 ? others : ''}`,
+      `${address.text} has no archive of ${cleanText(repository, 600)}${describeOthers(others)}${unread > 0 ? hidden : ''}`,
       unread > 0,
     );
   }
@@ -122,9 +130,8 @@ export async function openStoreSource(
     repository: string,
     version: number,
   ): Promise<'locked' | 'unencrypted' | null> {
-    const archive = archiveKey(repository);
     const wantsEncrypted = identities.length > 0;
-    const { archives, unread } = await findArchive(reading, archive, secretNaming);
+    const { archives, unread } = await findArchive(reading, repository, secretNaming);
     const others = archives.flat().filter(({ isEncrypted }) => isEncrypted !== wantsEncrypted);
     if (!wantsEncrypted) {
       // Without the names key, an encrypted archive may belong to any repository.
@@ -149,12 +156,11 @@ export async function openStoreSource(
     const faults: string[] = [];
     let locked = 0;
     for await (const found of readNewestStates(reading)) {
-      const { ref, fault } = found;
+      const { fault } = found;
       const state = found.state ?? found.older;
-      const name = state === null ? null : repositoryOf(state);
-      if (state !== null && name !== null) work(name, state, fault);
+      if (state !== null) work(await readOwner(reading, state), state, fault);
       else if (fault?.kind === 'locked' && identities.length === 0) locked++;
-      else faults.push(cleanText(fault?.message ?? `${ref.key} has a name that is not valid`));
+      else faults.push(cleanText(fault?.message ?? ''));
     }
     const what = counted(locked, 'archive is', 'archives are');
     if (locked > 0) faults.push(`${what} encrypted: give --identity to read them`);
@@ -171,10 +177,10 @@ export async function openStoreSource(
     list: () =>
       explainFaults(async () => {
         const repositories: string[] = [];
-        const faults = await eachNewest((name, { archive, ref }) => {
-          const names = known.get(archive);
+        const faults = await eachNewest((name, { ref }) => {
+          const names = known.get(name.toLowerCase());
           if (names === undefined) repositories.push(name);
-          known.set(archive, (names ?? new Set()).add(ref.archiveName));
+          known.set(name.toLowerCase(), (names ?? new Set()).add(ref.archiveName));
         });
         return { repositories: repositories.sort(), faults };
       }),
@@ -182,8 +188,10 @@ export async function openStoreSource(
       explainFaults(async () => {
         await checkTarget(target);
         const version = await findVersion(reading, await find(repository), choice, reportFault);
-        if (version.state.archive !== archiveKey(repository)) {
-          throw new AppError('CONFLICT', `${version.state.ref.key} is of another repository`);
+        const owner = await readOwner(reading, version.state);
+        if (!isSameRepository(owner, repository)) {
+          const { key } = version.state.ref;
+          throw new AppError('CONFLICT', `${key} is of ${cleanText(owner, 600)}`);
         }
         const folder = join(dirname(target), downloadFolderName(store.id, version.state, target));
         await makeOwnFolder(folder);
@@ -192,7 +200,11 @@ export async function openStoreSource(
           const { entry, state } = version;
           const result = await restore({
             root: folder,
-            repository: repositoryOf(state) ?? repository,
+            repository: owner,
+            findRecord: async (one) =>
+              isSameRepository(one, owner)
+                ? { archive_key: state.archive, archive_sha256: '' }
+                : null,
             choice: entry === null ? 'newest' : { version: entry.version },
           });
           await rm(folder, { recursive: true, force: true });
@@ -219,13 +231,4 @@ async function createScratch(now: number, display: Display): Promise<string> {
   const stuck = await sweepScratch(tmpdir(), now, SCRATCH);
   if (stuck !== null) display.line(describeStuck(stuck));
   return makeScratch(tmpdir(), SCRATCH);
-}
-
-/** `owner/name` according to the archive's name; null if no archive can have that name. */
-function repositoryOf({ repository, archive }: ReadState): string | null {
-  const own = archiveKey(repository) === archive ? repository : null;
-  const name = own ?? archive.replace(/\.bundle$/, '').replace('__', '/');
-  const parts = name.split('/');
-  const isValid = parts.every((part) => /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u.test(part));
-  return parts.length === 2 && isValid ? name : null;
 }

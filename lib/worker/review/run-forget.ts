@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_REPOSITORY_LENGTH } from '../../archives/archive-name.ts';
 import { readConfig } from '../../config/read.ts';
 import {
   forgetRepository,
@@ -32,7 +33,7 @@ export function runForget(
       if (forgotten.length === 0) stdout.write('Nothing is forgotten.\n');
       return 0;
     }
-    const name = cleanText(repository, 300);
+    const name = cleanText(repository, MAX_REPOSITORY_LENGTH);
     const isDone = isUndo
       ? await rememberRepository(db, repository)
       : await forgetRepository(db, repository, describeUser());

@@ -1,3 +1,4 @@
+import { archiveKey } from '../../archives/archive-name.ts';
 import { orAborted } from '../../async.ts';
 import { messageOf } from '../../errors.ts';
 import { describeStuck, sweepScratch } from '../../processes/scratch.ts';
@@ -8,7 +9,7 @@ import type { NewSource } from '../../records/recording/sources.ts';
 import { redact } from '../../security/redaction/redactor.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
-import { archiveKey, makeArchiveFolder } from '../archive/archive.ts';
+import { makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
 import { repositoriesOn } from '../destination/target.ts';

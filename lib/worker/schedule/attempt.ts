@@ -1,3 +1,4 @@
+import { archiveKey } from '../../archives/archive-name.ts';
 import { AppError, messageOf } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
 import { createGit, GitError } from '../../git/git.ts';
@@ -6,7 +7,7 @@ import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
-import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';
+import { archiveBytes, readArchiveRecord } from '../archive/archive.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import { explainHostError, isLoginRefused } from '../git-host/errors.ts';
 import { backUpRepository } from '../repository/repository.ts';

@@ -1,7 +1,7 @@
+import { archiveKey } from '../../archives/archive-name.ts';
 import type { Progress } from '../../git/progress.ts';
 import { readLastDurations } from '../../records/recording/durations.ts';
 import { formatDuration } from '../../text/units.ts';
-import { archiveKey } from '../archive/archive.ts';
 import type { Recheck } from '../archive/recheck.ts';
 import { MAX_TRIES, pauseBeforeRetry } from '../faults/backoff.ts';
 import type { Source } from '../source.ts';

@@ -1,8 +1,9 @@
+import { archiveKey } from '../../archives/archive-name.ts';
 import { readLastDurations } from '../../records/recording/durations.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { countRepositories, formatBytes } from '../../text/units.ts';
-import { archiveKey, readArchiveRecord } from '../archive/archive.ts';
+import { readArchiveRecord } from '../archive/archive.ts';
 import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import type { OutputStream } from '../display.ts';

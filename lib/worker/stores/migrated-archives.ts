@@ -1,6 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { archiveKey } from '../../archives/archive-name.ts';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
+import { openFound } from '../../archives/open-archive.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parsePart } from '../../stores/git/parts.ts';
 import { archiveNameOf, type Naming, parseKey } from '../../stores/layout.ts';
@@ -8,7 +10,7 @@ import { bundlesOf, findBadFile, type KeptArchive, readArchiveRecord } from '../
 
 /** A local archive whose files are those that were recorded. */
 export interface MigratedArchive {
-  /** `owner/name`, in lower case. */
+  /** `owner/name`. */
   name: string;
   kept: KeptArchive;
 }
@@ -29,9 +31,13 @@ export async function readArchives(
       faults.push(`${key} does not match its note: back it up first`);
       continue;
     }
-    const fault = await findFault(folder, { key, record });
-    if (fault === null) archives.push({ name: nameOf(key), kept: { key, record } });
-    else faults.push(fault);
+    const name = await readName(folder, key);
+    const fault =
+      name === null
+        ? `nothing says whose archive ${key} is: back it up first`
+        : await findFault(folder, { key, record });
+    if (name !== null && fault === null) archives.push({ name, kept: { key, record } });
+    else if (fault !== null) faults.push(fault);
   }
   return { archives, faults };
 }
@@ -79,6 +85,10 @@ export function findUncovered(
   });
 }
 
-function nameOf(key: string): string {
-  return key.replace(/\.bundle$/, '').replace('__', '/');
+/** Whose an archive is; null if nothing says it, or if its file has been renamed. */
+async function readName(folder: string, key: string): Promise<string | null> {
+  const found = await openFound(folder, key);
+  await found?.archive.close();
+  const name = found?.archive.repository ?? null;
+  return name !== null && archiveKey(name) === key ? name : null;
 }

@@ -8,12 +8,11 @@ import { AppError } from '../../errors.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
-import { findArchive } from '../../stores/reading/find-archives.ts';
+import { describeOthers, findArchive } from '../../stores/reading/find-archives.ts';
 import { readIdentities } from '../../stores/reading/identities.ts';
 import { listContents } from '../../stores/reading/list-contents.ts';
 import type { StateReading } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { archiveKey } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { openGitAccess } from '../destination/git-store-access.ts';
 import { createStoreReport, type StoreReport } from './store-report.ts';
@@ -86,7 +85,7 @@ export async function openForCommand(
   return stores.map((store) => {
     const reading = { objects: store.objects, clock, signal, identities };
     const namesOf = async (repository: string) => {
-      const { archives } = await findArchive(reading, archiveKey(repository), naming);
+      const { archives, others } = await findArchive(reading, repository, naming);
       const names = archives.flatMap(([first]) => first?.archiveName ?? []);
       if (names.length > 0) return names;
       const hint =
@@ -94,7 +93,10 @@ export async function openForCommand(
           ? '; if it is encrypted, set BACKUP_NAMES_KEY or give --identity'
           : '';
       const shown = cleanText(repository, 300);
-      throw new AppError('NOT_FOUND', `${store.address.text} has no archive of ${shown}${hint}`);
+      throw new AppError(
+        'NOT_FOUND',
+        `${store.address.text} has no archive of ${shown}${describeOthers(others)}${hint}`,
+      );
     };
     const list = async function* (repository: string | null) {
       const names = repository === null ? [null] : await namesOf(repository);

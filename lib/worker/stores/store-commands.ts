@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isRepositoryName } from '../../archives/archive-name.ts';
 import { wrongUsage } from '../../command-line.ts';
 import {
   parseStoreAddress,
@@ -146,7 +147,7 @@ function storeOption(): Option {
 }
 
 function common({ store, repo, identity }: CommonOptions): Common {
-  if (repo !== undefined && !/^[^/]+\/[^/]+$/.test(repo)) {
+  if (repo !== undefined && !isRepositoryName(repo)) {
     throw wrongUsage('--repo must be owner/name');
   }
   return { store: store ?? null, repository: repo ?? null, identityFile: identity ?? null };

@@ -180,6 +180,7 @@ function idsOf({ refs, kept }: VersionContents['archived']): Set<string> {
 
 function originOf({ source }: VersionOptions, { refs, headBranch }: VersionContents) {
   return {
+    repository: source.name,
     address: source.location,
     head_branch: headBranch,
     refs_sha256: digestRefs(refs),

@@ -90,7 +90,7 @@ describe('GET …/archive', () => {
     '%2E%2E%2Fx/c',
     'owner/a%00',
     '%0a/c',
-    `owner/${'n'.repeat(201)}`,
+    `owner/${'n'.repeat(256)}`,
   ])('rejects the name %s', async (name) => {
     for (const rest of ['', '/files', '/file?path=a', '/bundle']) {
       expect((await routes.client.get(at(rest, name))).status).toBe(400);

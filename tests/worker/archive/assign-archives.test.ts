@@ -68,19 +68,6 @@ it('a repository named like the increment of another archive does not take it ov
   expect((await backUp(other.path)).stderr).toMatch(/backed up as local\/app\.1--[0-9a-f]{8}/);
 });
 
-it('a name that is too long for the file system fails only that repository', async () => {
-  const path = join(folder, 'n'.repeat(245));
-  await mkdir(path);
-  const long = await createRepository(path);
-  await long.commit({ 'a.txt': 'a' });
-  const { code, stdout, stderr } = await backUp(path, await createClient('clientA'));
-  expect({ code, stdout }).toEqual({
-    code: 1,
-    stdout: expect.stringContaining('2 repositories, 1 backed up, 0 unchanged, 1 failed'),
-  });
-  expect(stderr).toContain('ENAMETOOLONG');
-});
-
 it('an archive of an earlier release, without an address, belongs to the repository of its name', async () => {
   await mkdir(archives);
   await writeFile(join(archives, 'local__api.bundle'), 'of an earlier release');
