@@ -139,7 +139,7 @@ export function createChain(
       const files = [{ name, sha256: note.archive_sha256, size_bytes: base }, ...note.increments];
       const manifest: VersionManifest = {
         format: 1,
-        repository: 'team/app',
+        repository: name.replace('.bundle', '').replace('__', '/'),
         address: from.path,
         version,
         at: new Date(FIRST_DAY + (version - 1) * DAY_MS).toISOString(),
