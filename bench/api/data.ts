@@ -16,6 +16,14 @@ export const fullScale: Scale = {
   repositories: 1_000,
 };
 
+/** 5 runs of 20,000 repositories: few rows, but each answer is about all of them. */
+export const manyRepositories: Scale = {
+  runs: 5,
+  resultsPerRun: 20_000,
+  logsPerRun: 2_500,
+  repositories: 20_000,
+};
+
 /**
  * Fills a migrated database: hourly runs up to now, each with half of the repositories, logs of four levels spread over
  * 40 minutes, one snapshot per run, and a fix for every twentieth run.

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { AppError } from '../errors.ts';
 import type { Database } from './database.ts';
+import { sessionSettings } from './session-settings.ts';
 
 /** Arbitrary; must only differ from other advisory locks. */
 const LOCK_KEY = 7_205_759_403_792;
@@ -36,6 +37,7 @@ export async function migrate(database: Database, folder: string): Promise<numbe
   const migrations = readMigrationFiles({ migrationsFolder: folder });
   try {
     const gained = await applyMissing(database, migrations);
+    if (database.driver !== 'embedded') await applySettings(database);
     const functions = readFunctions(folder);
     // A migration may have created an older version of a function.
     if (gained > 0 || !(await hasFunctions(database, functions))) {
@@ -101,6 +103,34 @@ async function applyMissing(database: Database, migrations: MigrationMeta[]): Pr
     );
   }
   return missing.length;
+}
+
+/**
+ * Makes the settings of our sessions the defaults of this role in this database. Neon's HTTP driver and poolers cannot
+ * apply them to a session. A role that may not change itself keeps its defaults.
+ */
+async function applySettings(database: Database): Promise<void> {
+  const wanted = Object.entries(sessionSettings).map(([name, value]) => `${name}=${value}`);
+  const [row] = await database.query<{ missing: boolean }>(
+    {
+      text: `SELECT NOT $1::text[] <@ coalesce((
+        SELECT setconfig FROM pg_db_role_setting
+        WHERE setrole = current_user::regrole
+          AND setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+      ), '{}') AS missing`,
+    },
+    [wanted],
+  );
+  if (!row?.missing) return;
+  const changes = Object.entries(sessionSettings).map(
+    ([name, value]) =>
+      `EXECUTE format('ALTER ROLE %I IN DATABASE %I SET ${name} = ${value}', current_user, current_database());`,
+  );
+  await runInLock(
+    database,
+    `BEGIN ${changes.join('\n')}
+     EXCEPTION WHEN insufficient_privilege THEN RAISE WARNING 'the role may not change its settings'; END;`,
+  );
 }
 
 async function listMissing(

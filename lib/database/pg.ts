@@ -20,6 +20,7 @@ import {
 import { translateDatabaseError } from './database-errors.ts';
 import { socketFactory } from './local-socket.ts';
 import { GuardedClient } from './pg-client.ts';
+import { refusesOptions, setSession, withSessionSettings } from './session-settings.ts';
 import { StatementQueue } from './statement-queue.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -58,6 +59,7 @@ export function openPgDatabase({
   const settings = stream ? { ...named, stream } : named;
   const pool = new Pool({
     ...settings,
+    connectionString: withSessionSettings(url),
     Client: GuardedClient,
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -109,13 +111,27 @@ export function openPgDatabase({
   /** Takes a connection from the pool. Any failure means that the database is unavailable. */
   async function takeClient(timeoutMs: number): Promise<PoolClient> {
     try {
-      return await connectWithin(pool, timeoutMs);
+      return await connectWithin(pool, timeoutMs).catch((error) => {
+        if (!refusesOptions(error)) throw error;
+        setSessionsOnceConnected();
+        return connectWithin(pool, timeoutMs);
+      });
     } catch (error) {
       const unavailable = databaseUnavailable(error);
       // What waits would only fail too, each after the same time.
       if (connected === 0) queue.refuseWaiting(unavailable);
       throw unavailable;
     }
+  }
+
+  /** Connects without options from now on, and applies the settings by a statement instead. */
+  function setSessionsOnceConnected(): void {
+    if (pool.options.connectionString === url) return;
+    log.info('the database accepts no options: settings are applied after connecting');
+    pool.options.connectionString = url;
+    pool.options.onConnect = async (client) => {
+      await client.query(setSession);
+    };
   }
 
   /** Runs a statement. Its time starts when the server begins to run it. */
