@@ -17,6 +17,9 @@ module.enableCompileCache(
   fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
 );
 
+const { endWithNpm } = await import('../lib/processes/end-with-npm.ts');
+endWithNpm(process.env);
+
 const [node, , command, ...args] = process.argv;
 const entry = new URL(`./${command}.ts`, import.meta.url);
 process.argv = [node, fileURLToPath(entry), ...args];

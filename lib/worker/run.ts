@@ -33,7 +33,8 @@ export async function performRun(
   const { dataFolder } = deps;
   const lease = await takeMachineLease(dataFolder);
   if ('busy' in lease) {
-    if (lease.busy) return { status: 'refused', active: await findActive(deps), why: null };
+    const { holder } = lease;
+    if (lease.busy) return { status: 'refused', active: await findActive(deps), why: null, holder };
     throw new AppError('SERVICE_UNAVAILABLE', `DATA_DIR cannot be used: ${lease.reason}`);
   }
   let isEnded = false;
@@ -41,7 +42,7 @@ export async function performRun(
     const { remarks, started } = await start(deps, given, lease.abandoned);
     if (started !== null && 'active' in started) {
       for (const { text } of remarks) deps.display.line(text);
-      return { status: 'refused', active: started.active, why: null };
+      return { status: 'refused', active: started.active, why: null, holder: null };
     }
     // A run without a row is not noted: the note still names the run that was killed before.
     if (started !== null) await noteOrEnd(deps, lease, started);

@@ -79,7 +79,9 @@ describe('npm run move', () => {
     await running.close();
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'DATA_DIR is in use by another process\n',
+      stderr: expect.stringMatching(
+        /^DATA_DIR is in use by another process: process \d+ \(.+\), since \S+\. Stop it .+\n$/,
+      ),
     });
   });
 

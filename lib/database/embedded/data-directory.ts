@@ -4,6 +4,12 @@ import { join } from 'node:path';
 import { ConfigError } from '../../config/read.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Log } from '../../log.ts';
+import {
+  describeHolder,
+  findHolder,
+  forgetHolder,
+  noteHolder,
+} from '../../processes/lock-holder.ts';
 import { takeProcessLock } from '../../processes/process-lock.ts';
 
 /** The major version whose files PGlite reads. */
@@ -26,12 +32,11 @@ export interface DataDirectory {
  */
 export async function openDataDirectory(dataDir: string, log: Log): Promise<DataDirectory> {
   await prepare(dataDir, log);
-  const lock = await takeProcessLock(join(dataDir, 'lock.sqlite'), 0);
+  const lockFile = join(dataDir, 'lock.sqlite');
+  const lock = await takeProcessLock(lockFile, 0);
   if (!lock.held) {
     throw new ConfigError(
-      lock.busy
-        ? 'DATA_DIR is in use by another process'
-        : `DATA_DIR cannot be locked: ${lock.reason}`,
+      lock.busy ? describeUse(lockFile) : `DATA_DIR cannot be locked: ${lock.reason}`,
     );
   }
   const folder = join(dataDir, 'postgres');
@@ -41,7 +46,8 @@ export async function openDataDirectory(dataDir: string, log: Log): Promise<Data
   try {
     if ((await nullIfMissing(stat(unfinished))) !== null)
       await rm(folder, { recursive: true, force: true });
-    setMode(join(dataDir, 'lock.sqlite'), 0o600);
+    setMode(lockFile, 0o600);
+    noteHolder(lockFile);
     const files = await nullIfMissing(readdir(folder));
     if (files === null || files.length === 0) {
       await writeFile(unfinished, '');
@@ -61,8 +67,17 @@ export async function openDataDirectory(dataDir: string, log: Log): Promise<Data
       await rm(unfinished, { force: true });
     },
     damaged: (reason) => damaged(dataDir, `is damaged (${reason.slice(0, 200)})`),
-    release: () => lock.release(),
+    release() {
+      forgetHolder(lockFile);
+      return lock.release();
+    },
   };
+}
+
+function describeUse(lockFile: string): string {
+  const holder = findHolder(lockFile);
+  if (holder === null) return 'DATA_DIR is in use by another process';
+  return `DATA_DIR is in use by another process: ${describeHolder(holder)}. Stop it (kill ${holder.pid}), or set another DATA_DIR`;
 }
 
 /** Without this check PGlite would create a new database over files that lack PG_VERSION. */

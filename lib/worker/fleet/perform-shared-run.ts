@@ -26,7 +26,8 @@ export async function performSharedRun(
       throw new AppError('SERVICE_UNAVAILABLE', `DATA_DIR cannot be used: ${lease.reason}`);
     }
     const active = await needDatabase(() => findActiveRun(deps.db, deps.staleAfterMs));
-    return { status: 'refused', active, why: 'another worker uses the same DATA_DIR' };
+    const why = 'another worker uses the same DATA_DIR';
+    return { status: 'refused', active, why, holder: lease.holder };
   }
   // This run is not noted in DATA_DIR, because others continue it if this worker is killed.
   let hasEntered = false;
@@ -38,7 +39,7 @@ export async function performSharedRun(
       const isFirst = !hasEntered;
       if ('why' in entered) {
         if (isFirst) for (const { text } of remarks) deps.display.line(text);
-        return { status: 'refused', ...entered };
+        return { status: 'refused', ...entered, holder: null };
       }
       hasEntered = true;
       const report = await takePart(deps, entered, given, isFirst ? remarks : []);

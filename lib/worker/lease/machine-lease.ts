@@ -8,6 +8,12 @@ import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { tryProcessLock } from '../../processes/instant-lock.ts';
+import {
+  findHolder,
+  forgetHolder,
+  type LockHolder,
+  noteHolder,
+} from '../../processes/lock-holder.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
 
@@ -26,27 +32,36 @@ export interface MachineLease {
   release(isEnded: boolean): void;
 }
 
+/** Why there is no lease. */
+export interface LeaseRefusal {
+  /** Whether another process has it. */
+  busy: boolean;
+  reason: string;
+  /** That process, if it is known. */
+  holder: LockHolder | null;
+}
+
 /**
  * Takes the lease of a folder, or says why not: `busy` if another process has it. It is a lock of the operating
  * system: once it is free, the process of the noted run is dead, even across containers and when process ids repeat.
  */
-export async function takeMachineLease(
-  dataFolder: string,
-): Promise<MachineLease | { busy: boolean; reason: string }> {
+export async function takeMachineLease(dataFolder: string): Promise<MachineLease | LeaseRefusal> {
   try {
     await makeArchiveFolder(dataFolder);
   } catch (error) {
-    return { busy: false, reason: (error as Error).message };
+    return { busy: false, reason: (error as Error).message, holder: null };
   }
-  const lock = await tryProcessLock(join(dataFolder, 'worker.lock'));
-  if (!lock.held) return lock;
+  const lockFile = join(dataFolder, 'worker.lock');
+  const lock = await tryProcessLock(lockFile);
+  if (!lock.held) return { ...lock, holder: lock.busy ? findHolder(lockFile) : null };
   const path = join(dataFolder, 'worker-run.json');
   let known: Pick<MachineLease, 'machine' | 'abandoned'>;
   try {
     known = { machine: await identify(dataFolder), abandoned: await readNote(path) };
+    noteHolder(lockFile);
   } catch (error) {
     lock.release();
-    return { busy: false, reason: (error as Error).message };
+    return { busy: false, reason: (error as Error).message, holder: null };
   }
   return {
     ...known,
@@ -57,6 +72,7 @@ export async function takeMachineLease(
     release(isEnded) {
       // Synchronous, because Node's file threads may all be waiting for a file system that hangs.
       if (isEnded) rmSync(path, { force: true });
+      forgetHolder(lockFile);
       lock.release();
     },
   };

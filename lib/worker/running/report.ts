@@ -1,3 +1,4 @@
+import { describeHolder, type LockHolder } from '../../processes/lock-holder.ts';
 import type { ActiveRun, RunCounters } from '../../records/recording/runs.ts';
 import { countRepositories } from '../../text/units.ts';
 import { describeFailures, type FailedRepository } from '../watching/failures.ts';
@@ -10,6 +11,8 @@ interface RefusedReport {
   active: ActiveRun | null;
   /** Why even `--join` does not help; null if another run is simply active. */
   why: string | null;
+  /** The worker that uses the same DATA_DIR, if it is known. */
+  holder: LockHolder | null;
 }
 
 export interface EndedRun {
@@ -70,11 +73,15 @@ function describeLeft({ id, counters, empty, errorMessage, failures }: LeftRun):
 /** One line about a run for stdout, followed by its failures. */
 export function describeReport(report: RunReport): string {
   if (report.status === 'refused') {
-    const { active, why } = report;
+    const { active, why, holder } = report;
     const reason = why === null ? '' : `, and ${why}`;
-    return active === null
-      ? 'No run: another worker is starting, ending, or uses the same DATA_DIR.'
-      : `No run: run ${active.id} is active since ${active.startedAt}${reason}.`;
+    const refusal =
+      active === null
+        ? 'No run: another worker is starting, ending, or uses the same DATA_DIR.'
+        : `No run: run ${active.id} is active since ${active.startedAt}${reason}.`;
+    return holder === null
+      ? refusal
+      : `${refusal} DATA_DIR is in use by ${describeHolder(holder)}.`;
   }
   if (report.status === 'left') return describeLeft(report);
   const { id, status, total, isSpooled, counters, empty, errorMessage, durationMs, failures } =

@@ -7,6 +7,7 @@ import { readConfig } from '../../config/read.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
 import { checkGit } from '../../git/git-version.ts';
+import { describeHolder } from '../../processes/lock-holder.ts';
 import { isRootArchive } from '../../stores/git/parts.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { openStores } from '../../stores/open-stores.ts';
@@ -53,7 +54,10 @@ export async function migrateStore(
   // No run may change the archives during the migration.
   const lease = await takeMachineLease(dataFolder);
   if ('busy' in lease) {
-    io.stderr.write(`Not migrated: ${lease.busy ? 'a worker is running' : lease.reason}\n`);
+    const { busy, reason, holder } = lease;
+    const worker =
+      holder === null ? 'a worker is running' : `a worker is running, ${describeHolder(holder)}`;
+    io.stderr.write(`Not migrated: ${busy ? worker : reason}\n`);
     return lease.busy ? REFUSED : 1;
   }
   const address = addressOf(target);

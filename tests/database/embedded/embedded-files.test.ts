@@ -66,7 +66,9 @@ it('the directory cannot be opened by two processes, and is free after one was k
   copySound();
   const { child, exit, errors } = await startChild();
   expect(errors()).toBe('');
-  await expect(open()).rejects.toThrow(new ConfigError('DATA_DIR is in use by another process'));
+  await expect(open()).rejects.toThrow(
+    new RegExp(`^DATA_DIR is in use by another process: process ${child.pid} \\(.+\\), since 2`),
+  );
 
   child.kill('SIGKILL');
   await exit;

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+
+const CHECK_EVERY_MS = 500;
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Ends this process, as SIGTERM does, once the npm that has started it is gone. npm passes a signal on to its shell
+ * only, and none if it is killed: a server would keep its port and its folder, with nobody left to stop it. Does
+ * nothing for a process that npm did not start, and none after a signal has arrived anyway.
+ */
+export function endWithNpm(environment: Readonly<Record<string, string | undefined>>): void {
+  if (environment.npm_lifecycle_script?.includes('scripts/launch.mjs') !== true) return;
+  const parent = process.ppid;
+  const npm = findNpm(parent);
+  const isGone = () => process.ppid !== parent || (npm !== null && parentOf(parent) !== npm);
+  if (isGone()) process.kill(process.pid, 'SIGTERM');
+  const timer = setInterval(() => {
+    if (!isGone()) return;
+    clearInterval(timer);
+    process.kill(process.pid, 'SIGTERM');
+  }, CHECK_EVERY_MS);
+  timer.unref();
+  // Not listened to before the command does, because that would keep it from ending by default.
+  const heard = new Set<string>();
+  process.on('newListener', (event: string) => {
+    const signal = signals.find((name) => name === event);
+    if (signal === undefined || heard.has(signal)) return;
+    heard.add(signal);
+    process.once(signal, () => clearInterval(timer));
+  });
+}
+
+/** npm, if the parent is the shell that it has started; null if the parent is npm itself, or that is unknown. */
+function findNpm(parent: number): number | null {
+  if (process.platform !== 'linux') return null;
+  const isShell = readProc(parent, 'cmdline').split('\0').includes('-c');
+  return isShell ? parentOf(parent) : null;
+}
+
+/** The parent of a process on Linux; 0 if it has ended. */
+function parentOf(pid: number): number {
+  const stat = readProc(pid, 'stat');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
+}
+
+/** Empty if the process has ended. */
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return '';
+    throw error;
+  }
+}
