@@ -15,10 +15,18 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   try {
     return await perform(options, command);
   } catch (error) {
-    if (!(error instanceof RunStopped)) throw error;
-    io.stderr.write(`${error.message}\n`);
-    return error.exitCode;
+    const stopped = stopOf(error);
+    if (stopped === null) throw error;
+    io.stderr.write(`${stopped.message}\n`);
+    return stopped.exitCode;
   }
+}
+
+/** What stopped the command, also if a wait was aborted by it; null for any other error. */
+function stopOf(error: unknown): RunStopped | null {
+  const { name, cause } = error instanceof Error ? error : {};
+  const stopped = name === 'AbortError' ? cause : error;
+  return stopped instanceof RunStopped ? stopped : null;
 }
 
 /** Performs a command, and loads only the modules that it needs. */
@@ -45,6 +53,8 @@ async function perform(options: WorkerOptions, command: WorkerCommand): Promise<
       return (await import('./stores/prune-store.ts')).pruneStores(options, command);
     case 'store-migrate':
       return (await import('./stores/migrate-store.ts')).migrateStore(options, command);
+    case 'store-identity':
+      return (await import('./stores/make-identity.ts')).makeIdentity(options, command);
     case 'drill':
       return (await import('./drills/run-drill.ts')).runDrill(options, command);
     case 'anomalies':

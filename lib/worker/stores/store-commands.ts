@@ -43,7 +43,15 @@ export interface MigrateStoreCommand {
   isConfirmed: boolean;
 }
 
+/** Makes an age identity. */
+export interface MakeIdentityCommand {
+  name: 'store-identity';
+  /** The new file. */
+  file: string;
+}
+
 export type StoreCommand =
+  | MakeIdentityCommand
   | CheckStoreCommand
   | CopyStoreCommand
   | PruneStoreCommand
@@ -140,6 +148,18 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
       '\nExit codes: 0 done; 1 something is left; 2 wrong usage; 75 another run is active.',
     )
     .action(({ yes }: { yes: boolean }) => found({ name: 'store-migrate', isConfirmed: yes }));
+  store
+    .command('identity')
+    .summary('make an age identity, to encrypt stores')
+    .description(
+      'Makes an age identity, which decrypts what is stored, in a new file that only you can read, and prints its recipient for BACKUP_AGE_RECIPIENTS. The same as `age-keygen`, without age.',
+    )
+    .argument('[file]', 'the new file; an existing one is never replaced', 'identity.txt')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done; 1 the file exists or cannot be written; 2 wrong usage.',
+    )
+    .action((file: string) => found({ name: 'store-identity', file }));
 }
 
 function storeOption(): Option {

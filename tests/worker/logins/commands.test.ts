@@ -70,6 +70,20 @@ describe('login github, piped', () => {
     });
   });
 
+  it.each([
+    ['app', 'create'],
+    ['login', 'gateway'],
+  ])('so does %s %s', async (...args) => {
+    const command = start(args);
+    await command.waitFor(/Waiting/);
+    command.child.kill('SIGINT');
+    const { code, stderr } = await command.finished;
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^Open http.*\nWaiting .*\ninterrupted by SIGINT\n$/),
+    });
+  });
+
   it('ends, with the login in the file, if the D-Bus hangs', async () => {
     const socket = join(folder, 'bus');
     const bus = createServer((connection) => connection.resume()).listen(socket);

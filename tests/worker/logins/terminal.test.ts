@@ -91,9 +91,13 @@ describe('login github on a terminal', () => {
     await expect(readFile(join(folder, 'opened'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('ends at Ctrl-C with one line', async () => {
-    const terminal = start('login', 'github');
-    await terminal.waitFor(/Copy the code/);
+  it.each([
+    [['login', 'github'], /Copy the code/],
+    [['login', 'gateway'], /Open the page/],
+    [['app', 'create'], /Open the page/],
+  ])('%j ends at Ctrl-C with one line', async (command, question) => {
+    const terminal = start(...command);
+    await terminal.waitFor(question);
     terminal.type('\u0003');
     const { code, output } = await terminal.finished;
     expect(code).toBe(1);
