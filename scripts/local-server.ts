@@ -48,8 +48,10 @@ export interface EmbeddedPlaces {
 }
 
 export interface LocalServer {
-  /** The URL of all surfaces. */
+  /** The URL of all surfaces, on this machine. */
   url: string;
+  /** The address that it listens on: HOST. */
+  host: string;
   /** Null if DATABASE_URL is set. */
   embedded: EmbeddedPlaces | null;
   /** Creates a link that logs AUTH_USERNAME in once; null when there is no such user. */
@@ -144,6 +146,7 @@ export async function startLocalServer(
     const url = `${server.url}${basePath}`;
     return {
       url,
+      host: listen.HOST,
       embedded,
       issueLoginLink() {
         const { AUTH_USERNAME: username, AUTH_PASSWORD: password, JWT_SECRET: key } = config;

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { systemClock } from '../lib/clock.ts';
+import { wrongUsage } from '../lib/command-line.ts';
 import { type DatabaseConfig, databaseVariables } from '../lib/config/database.ts';
 import { readConfig } from '../lib/config/read.ts';
 import type { Database } from '../lib/database/database.ts';
@@ -11,6 +12,7 @@ import { AppError, messageOf } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { buildMissingIndexes } from '../lib/search/missing-vector-indexes.ts';
 import { createDisplay } from '../lib/worker/display.ts';
+import { createKeychain } from '../lib/worker/logins/keychain.ts';
 import { runProgram } from './command.ts';
 import { createCommandLog } from './database.ts';
 import { loadEnvironment } from './environment.ts';
@@ -18,6 +20,15 @@ import { readHiddenLine } from './hidden-line.ts';
 import { type MovedRows, moveDatabase } from './move/move-database.ts';
 
 const MIGRATIONS = resolve(import.meta.dirname, '../drizzle');
+
+interface MoveOptions {
+  startOver: boolean;
+  toFolder?: string;
+  fromFolder?: string;
+  withMirrors: boolean;
+  withKeychain: boolean;
+  withIdentity?: string;
+}
 
 const program = new Command('npm run move --')
   .description(
@@ -29,10 +40,55 @@ The source is the database of DATABASE_URL, else the embedded one in DATA_DIR; m
     'delete what an interrupted move has copied to the target, and start over',
     false,
   )
+  .addOption(
+    new Option(
+      '--to-folder <folder>',
+      'instead, pack this installation into a new folder, for another machine: DATA_DIR with its database, archives, .env and logins',
+    ).conflicts(['fromFolder', 'startOver']),
+  )
+  .addOption(
+    new Option(
+      '--from-folder <folder>',
+      'instead, unpack such a folder here; nothing is overwritten, and every file is checked',
+    ).conflicts('startOver'),
+  )
+  .option(
+    '--with-mirrors',
+    'with --to-folder: also the mirrors, which a run can fetch again',
+    false,
+  )
+  .option(
+    '--with-keychain',
+    'with --to-folder: also the logins in the keychain, unencrypted',
+    false,
+  )
+  .option('--with-identity <file>', 'with --to-folder: also this file of age identities')
   .showHelpAfterError();
 
 await runProgram(program, async () => {
   const environment = loadEnvironment();
+  const { toFolder, fromFolder, ...options } = program.opts<MoveOptions>();
+  const start = process.cwd();
+  const say = (text: string) => void process.stdout.write(`${text}\n`);
+  if (toFolder !== undefined) {
+    const { packInstallation } = await import('./move/pack.ts');
+    await packInstallation({
+      ...{ environment, start, say, to: resolve(toFolder) },
+      withMirrors: options.withMirrors,
+      withKeychain: options.withKeychain,
+      identityFile: options.withIdentity ?? null,
+      keychain: createKeychain(environment, systemClock),
+    });
+    return 0;
+  }
+  if (options.withMirrors || options.withKeychain || options.withIdentity !== undefined) {
+    throw wrongUsage('--with-… needs --to-folder');
+  }
+  if (fromFolder !== undefined) {
+    const { unpackInstallation } = await import('./move/unpack.ts');
+    await unpackInstallation({ environment, start, say, from: resolve(fromFolder) });
+    return 0;
+  }
   const config = readConfig(databaseVariables, environment);
   const url = await readTarget();
   const log = createCommandLog(environment, { DATABASE_URL: url });
@@ -42,7 +98,7 @@ await runProgram(program, async () => {
     await prepare(source, 'the source');
     await prepare(target, 'the target');
     process.stderr.write(`moving ${describeSource(config)} to ${describeTarget(url)}\n`);
-    const moved = await move(source, target, program.opts<{ startOver: boolean }>().startOver);
+    const moved = await move(source, target, options.startOver);
     process.stdout.write(describeMoved(moved));
     await indexVectors(target);
     return 0;

@@ -1,4 +1,5 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { execa } from 'execa';
@@ -126,6 +127,34 @@ describe('npm start with nothing configured', () => {
     // A database password that a person chose is not shown.
     expect(server.output()).toContain('postgres://postgres:$EMBEDDED_DB_PASSWORD@127.0.0.1:');
     expect(server.output()).not.toContain('chosen-by-hand');
+  });
+});
+
+describe('npm start for other machines', () => {
+  it.each([
+    ['0.0.0.0', 'IPv4'],
+    ['::', null],
+  ])('on HOST %s prints a login link for each address of this machine', async (HOST, family) => {
+    const folder = await emptyFolder();
+    const server = await startIn(folder.path, { HOST });
+    const outer = Object.values(networkInterfaces())
+      .flatMap((found) => found ?? [])
+      .filter((it) => !it.internal && !/^fe80:/i.test(it.address))
+      .filter((it) => family === null || it.family === family)
+      .map((it) => (it.family === 'IPv6' ? `[${it.address}]` : it.address));
+    const { port } = new URL(server.url);
+    const code = /login#(\S+)/.exec(server.output())?.[1];
+    for (const address of outer) {
+      const link = `http://${address}:${port}/app/login#${code}`;
+      expect(server.output()).toContain(`\n  ${link}\n`);
+      expect(await statusOf(new URL('/health', link).href)).toBe(200);
+    }
+    expect(server.output().includes('Plain http can be read by others')).toBe(outer.length > 0);
+    if (outer.length > 0) {
+      expect(server.output()).toContain(`ssh -N -L ${port}:127.0.0.1:${port} `);
+    }
+    await kill(server, 'SIGINT');
+    await folder.remove();
   });
 });
 

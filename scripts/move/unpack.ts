@@ -1,0 +1,142 @@
+import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { parseEnv } from 'node:util';
+import type { Environment } from '../../lib/config/read.ts';
+import { moveNew, syncFile } from '../../lib/durable-files.ts';
+import { AppError } from '../../lib/errors.ts';
+import { nullIfMissing } from '../../lib/files.ts';
+import { counted, formatBytes } from '../../lib/text/units.ts';
+import { version } from '../../lib/version.ts';
+import {
+  copyNew,
+  isLock,
+  type Manifest,
+  type PackedFile,
+  type Places,
+  parts,
+  placesOf,
+  readManifest,
+  whileUnused,
+  withFiles,
+} from './packed-files.ts';
+
+export interface UnpackOptions {
+  /** The process's own environment. The packed `.env` is added to it. */
+  environment: Environment;
+  /** The folder for `.env`. */
+  start: string;
+  /** The packed folder. */
+  from: string;
+  say(text: string): void;
+}
+
+/** Where files wait in their place until all of them have arrived. */
+const STAGING = '.unpacking';
+
+/**
+ * Unpacks what `packInstallation` packed. Every file is checked against its SHA-256 before any of them gets its name.
+ * Throws CONFLICT if something would be overwritten, or is damaged, with nothing changed.
+ */
+export async function unpackInstallation(options: UnpackOptions): Promise<void> {
+  const { start, from, say } = options;
+  const manifest = await readManifest(from);
+  const places = placesOf(await environmentOf(options), start);
+  await whileUnused(places.data, () => withFiles(() => unpack(from, manifest, places)));
+  const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
+  say(`Unpacked ${counted(manifest.files.length, 'file')}, ${formatBytes(bytes)}. Each has the SHA-256 that was packed.
+  DATA_DIR   ${places.data}
+  archives   ${places.archives}
+  logins     ${places.config}`);
+  if (manifest.version !== version) {
+    say(`It was packed by version ${manifest.version}, and this is ${version}.`);
+  }
+  say(`Next:
+  1. npm start
+  2. npm run worker -- auth status     which logins are here
+  3. npm run doctor                    what is missing
+  4. Set up your schedule as on the old machine, and do not start that again.
+  5. Delete ${from}, which contains secrets.`);
+}
+
+/** The environment as it will be: the process's own, then the packed `.env`. */
+async function environmentOf({ environment, from }: UnpackOptions): Promise<Environment> {
+  const text = await nullIfMissing(readFile(join(from, 'start', '.env'), 'utf8'));
+  const merged: Environment = { ...environment };
+  for (const [name, value] of Object.entries(parseEnv(text ?? ''))) merged[name] ||= value;
+  return merged;
+}
+
+async function unpack(from: string, manifest: Manifest, places: Places): Promise<void> {
+  await rejectOccupied(manifest.files, places);
+  const stagings = parts.map((part) => join(places[part], STAGING));
+  const clear = () =>
+    Promise.all(stagings.map((path) => rm(path, { recursive: true, force: true })));
+  await clear();
+  try {
+    for (const file of manifest.files) await stage(from, file, places);
+    for (const { part, path } of manifest.folders) {
+      await mkdir(join(places[part], STAGING, path), { recursive: true, mode: 0o700 });
+    }
+    for (const entry of [...manifest.files, ...manifest.folders]) await place(entry, places);
+    for (const part of parts) await syncFolder(places[part]);
+  } finally {
+    await clear();
+  }
+}
+
+/** Throws CONFLICT if anything is where a part goes. */
+async function rejectOccupied(files: readonly PackedFile[], places: Places): Promise<void> {
+  const occupied = (path: string) =>
+    new AppError(
+      'CONFLICT',
+      `${path} exists, and nothing is overwritten: move it away, or unpack elsewhere`,
+    );
+  const archives = relative(places.data, places.archives).split(sep)[0];
+  for (const part of ['data', 'archives'] as const) {
+    for (const name of (await nullIfMissing(readdir(places[part]))) ?? []) {
+      if (name === STAGING || (part === 'data' && isLock(name))) continue;
+      if (part === 'data' && name === archives) continue;
+      throw occupied(join(places[part], name));
+    }
+  }
+  for (const { part, path } of files) {
+    if (part !== 'config' && part !== 'start') continue;
+    const target = join(places[part], path);
+    if ((await nullIfMissing(lstat(target))) !== null) throw occupied(target);
+  }
+}
+
+async function stage(from: string, file: PackedFile, places: Places): Promise<void> {
+  const source = join(from, file.part, file.path);
+  const found = await nullIfMissing(lstat(source));
+  const copied = found?.isFile()
+    ? await copyNew(source, join(places[file.part], STAGING, file.path), file)
+    : null;
+  if (copied?.size === file.size && copied.sha256 === file.sha256) return;
+  throw new AppError(
+    'CONFLICT',
+    `${source} is ${copied === null ? 'missing' : 'damaged'}, and nothing was unpacked: copy the folder again from the old machine`,
+  );
+}
+
+/** Gives a file its name. Files of one folder of DATA_DIR or of the archives move together. */
+async function place(
+  { part, path }: Pick<PackedFile, 'part' | 'path'>,
+  places: Places,
+): Promise<void> {
+  const [top = ''] = path.split('/');
+  const staged = join(places[part], STAGING, top);
+  const target = join(places[part], top);
+  const found = await nullIfMissing(lstat(staged));
+  if (found === null) return; // its first file has moved the whole folder
+  if (found.isDirectory()) await rename(staged, target);
+  else if (!(await moveNew(staged, target))) {
+    throw new AppError('CONFLICT', `${target} appeared meanwhile and was not overwritten`);
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  // Windows cannot sync folders.
+  if (process.platform === 'win32') return;
+  if ((await nullIfMissing(lstat(path))) !== null) await syncFile(path);
+}
