@@ -13,7 +13,8 @@ const project = resolve(import.meta.dirname, '../..');
 const TESTS = 'npm ci && npm test';
 const START = 'npm ci && npm start';
 const DEMO = 'npm run demo';
-const ports = { PORT: '18780' };
+/** Neither the default port nor the default folder: the examples must use both variables. */
+const ports = { PORT: '18780', DATA_DIR: 'elsewhere' };
 
 /** Output that shows that the commands of a document work. */
 const proofs: Record<string, string[]> = {
@@ -76,9 +77,6 @@ afterAll(async () => {
   await server?.interrupt();
 });
 
-/** Replaces the port in a command with that of this test. */
-const here = (line: string) => line.replaceAll('8080', ports.PORT);
-
 function start(command: string, env: Record<string, string>, until: RegExp) {
   const child = execa('bash', ['-c', `exec ${command}`], {
     cwd: checkout,
@@ -112,17 +110,13 @@ describe('the commands of', () => {
     { timeout: 120_000 },
     async (document) => {
       const commands = commandsOf(document).filter((line) => ![TESTS, START, DEMO].includes(line));
-      const session = await execa(
-        'bash',
-        ['-e', '-o', 'pipefail', '-c', commands.map(here).join('\n')],
-        {
-          cwd: checkout,
-          env: ports,
-          input: 'a password for ada\n',
-          all: true,
-          reject: false,
-        },
-      );
+      const session = await execa('bash', ['-e', '-o', 'pipefail', '-c', commands.join('\n')], {
+        cwd: checkout,
+        env: ports,
+        input: 'a password for ada\n',
+        all: true,
+        reject: false,
+      });
       expect(session.exitCode, session.all).toBe(0);
       for (const proof of proofs[document] ?? []) expect(session.all).toContain(proof);
     },

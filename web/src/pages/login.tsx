@@ -96,7 +96,7 @@ export function LoginPage() {
             </Button>
             <Text size="sm" c="dimmed">
               <code>npm start</code> stores the password as AUTH_PASSWORD in{' '}
-              <code>.data/local.env</code>, and prints a link that logs you in without it.
+              <code>DATA_DIR/local.env</code>, and prints a link that logs you in without it.
             </Text>
           </Stack>
         </form>

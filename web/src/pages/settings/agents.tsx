@@ -55,7 +55,7 @@ function TokenHelp() {
       <List size="sm">
         <List.Item>
           After <Code>npm start</Code>, it is <Code>MCP_AUTH_TOKEN</Code> in{' '}
-          <Code>.data/local.env</Code>.
+          <Code>DATA_DIR/local.env</Code>.
         </List.Item>
         <List.Item>
           In a deployment, it is the variable <Code>MCP_AUTH_TOKEN</Code> that you set there.
