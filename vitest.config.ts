@@ -37,9 +37,10 @@ const shared = {
   pool: 'forks',
   execArgv: [...nodeFlags],
   maxWorkers,
-  // Generous, so that a slow machine causes no failures.
-  testTimeout: 90_000,
-  hookTimeout: 120_000,
+  // Far more than anything takes, even where ten other processes want the same two cores: a limit that high costs nothing.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 120_000 } },
   // Tests that start browsers, servers and processes on a busy machine may fail by bad luck; a defect fails twice. Vitest
   // marks tests that passed only on the retry, and the check run lists them.
   retry: 1,

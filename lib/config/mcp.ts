@@ -6,6 +6,7 @@ import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
 import { logVariables } from './log.ts';
 import { redisVariables } from './redis.ts';
+import { searchVariables } from './search.ts';
 import { port, secret, secureUrl, wholeNumber } from './values.ts';
 
 /** The other services that the MCP server calls. */
@@ -52,6 +53,7 @@ export const mcpSurfaceVariables = z.object({
   ...gatewayVariables.shape,
   ...mcpVariables.shape,
   ...freshnessVariables.shape,
+  SEARCH_TIME_BUDGET_SECONDS: searchVariables.shape.SEARCH_TIME_BUDGET_SECONDS,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
   // Needed to find git.
   PATH: z.string().optional(),

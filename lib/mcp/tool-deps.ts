@@ -53,11 +53,11 @@ function createMissingSource(deps: Deps<McpConfig>, remedy: string): BackupSourc
 
 /** Search over everything, including all users' investigations, with the server's gateway keys. */
 export function createServerKnowledge(deps: Deps<McpConfig>): KnowledgeSearch {
-  const { db, log, redactor } = deps;
+  const { config, db, log, redactor } = deps;
   const credentials = createGatewayCredentials(deps);
   const client = createGatewayClient(createGatewayTransport(deps));
   const resolveKeys = () => credentials.resolveKeys(null);
-  return createKnowledgeSearch({ db, log, redactor, client, resolveKeys }, null);
+  return createKnowledgeSearch({ config, db, log, redactor, client, resolveKeys }, null);
 }
 
 /** Creates the dependencies of the tools. */

@@ -93,7 +93,7 @@ export const searchEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
-      const { db, log, redactor, gateway } = deps;
+      const { config, db, log, redactor, gateway } = deps;
       const user = c.get('user');
       const rerankModel = body.rerank_model_id ?? null;
       if (rerankModel !== null) await gateway.registry.requireRerankingModel(rerankModel);
@@ -113,6 +113,7 @@ export const searchEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           semanticWeight: body.semantic_weight,
           rerankModel,
           investigationsOf: user,
+          budgetMs: config.SEARCH_TIME_BUDGET_SECONDS * 1_000,
           signal: c.req.raw.signal,
         },
       );

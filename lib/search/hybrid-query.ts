@@ -55,7 +55,7 @@ const RRF_K = 60;
 /** Longer contents are cut to this many characters. */
 const MAX_CONTENT_LENGTH = 4_000;
 /** Longer than any search takes, even on a busy machine or a sleeping database. */
-const TIMEOUT_MS = 5_000;
+const MARGIN_MS = 5_000;
 
 // The statement is put together from the parts below. Its parameters: $1 alternatives, $2 vector, $3 its model, $4 source
 // types, $5 and $6 weights of full text and vectors, $7 limit, $8 owner of investigations, $9 minimum similarity, $10
@@ -254,7 +254,7 @@ export async function findSources(db: Database, query: SourceQuery): Promise<Fou
       isLexical ? trigramsOf(wantedText(query.alternatives)) : null,
       query.budgetMs,
     ],
-    { timeoutMs: TIMEOUT_MS },
+    { timeoutMs: query.budgetMs + MARGIN_MS },
   );
   if (!row) throw new Error('the search returned no row');
   const found: (Omit<FoundSource, 'content' | 'metadata'> & {

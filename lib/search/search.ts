@@ -33,12 +33,10 @@ export interface SearchRequest {
   rerankModel: string | null;
   /** Only investigations of this user; null for all users. */
   investigationsOf: string | null;
-  /** The full-text time budget in milliseconds; partial results are returned after it. Default 600. */
-  budgetMs?: number;
+  /** The full-text time budget in milliseconds; partial results are returned after it. */
+  budgetMs: number;
   signal?: AbortSignal;
 }
-
-const DEFAULT_BUDGET_MS = 600;
 
 /** A reason of `degraded_reason`. */
 export const CUT_SHORT =
@@ -122,8 +120,7 @@ async function findWithVectors(
   const { db } = deps;
   const { alternatives, wanted } = parseQuery(request.query);
   const limit = request.rerankModel === null ? request.limit : MAX_RERANKED;
-  const { budgetMs = DEFAULT_BUDGET_MS } = request;
-  const query = { ...request, limit, alternatives, budgetMs };
+  const query = { ...request, limit, alternatives };
   if (request.semanticWeight === 0 || wanted === '') {
     return { found: await findSources(db, { ...query, vector: null }), reasons: [] };
   }

@@ -18,9 +18,13 @@ export interface KnowledgeSearch {
   }>;
 }
 
+interface KnowledgeDeps extends SearchDeps {
+  config: { SEARCH_TIME_BUDGET_SECONDS: number };
+}
+
 /** Searches the investigations of one user, or of all users if null, along with everything else. */
 export function createKnowledgeSearch(
-  deps: SearchDeps,
+  { config, ...deps }: KnowledgeDeps,
   investigationsOf: string | null,
 ): KnowledgeSearch {
   return {
@@ -33,6 +37,7 @@ export function createKnowledgeSearch(
         semanticWeight: 1,
         rerankModel: null,
         investigationsOf,
+        budgetMs: config.SEARCH_TIME_BUDGET_SECONDS * 1_000,
         signal,
       });
       return { hits: results, degraded_reason, nothing_found };

@@ -69,7 +69,7 @@ it('the function api/live.ts serves streams and WebSockets from one poller until
     text += Buffer.from(chunk).toString();
     if (text.includes('event: log')) break;
   }
-  await vi.waitFor(() => expect(messages).toHaveLength(1), { timeout: 20_000 });
+  await vi.waitFor(() => expect(messages).toHaveLength(1), { timeout: 120_000 });
   expect(text).toContain(`data: ${messages[0]}\n\n`);
   const closed = once(ws, 'close');
   process.emit('SIGTERM');

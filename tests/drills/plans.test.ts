@@ -44,7 +44,7 @@ beforeAll(async () => {
      FROM generate_series(0, ${DRILLS - 1}) AS n`,
   );
   await sql(db, 'VACUUM ANALYZE');
-}, 120_000);
+});
 
 const now = new Date().toISOString();
 const judging = { now, freshnessHours: 26, scheduleMs: null };

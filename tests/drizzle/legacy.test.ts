@@ -155,7 +155,7 @@ describe('a database of an older writer', () => {
     const waiting = `SELECT count(*)::int AS count FROM pg_locks
       WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
     await expect
-      .poll(async () => (await watcher.query(waiting)).rows, { timeout: 10_000 })
+      .poll(async () => (await watcher.query(waiting)).rows, { timeout: 120_000 })
       .toEqual([{ count: 1 }]);
     await client.query("INSERT INTO execution_logs (level) VALUES ('info')");
     await client.query('COMMIT');

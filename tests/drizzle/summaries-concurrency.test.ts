@@ -191,7 +191,7 @@ it('totals are exact after 200 random statements of each of eight writers, at bo
     }),
   );
   expect(await findWrongFigures(first)).toEqual([]);
-}, 60_000);
+});
 
 describe('a writer with rights only on the tables of the contract', () => {
   let writer: Client;

@@ -25,7 +25,7 @@ it('the page in docs/live-feed.md shows rows in a browser without the secret', a
     reject: false,
   });
 
-  const html = await vi.waitFor(async () => (await fetch(url)).text(), { timeout: 20_000 });
+  const html = await vi.waitFor(async () => (await fetch(url)).text(), { timeout: 120_000 });
   expect(html).toContain("new EventSource('/stream')");
   expect(html).not.toContain(TEST_SECRET);
   const source = new EventSource(`${url}/stream`);

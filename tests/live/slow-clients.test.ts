@@ -30,7 +30,7 @@ async function pollLarge(sleepers: number): Promise<void> {
 }
 
 const untilReceived = (client: { ids(): number[] }, rows: number) =>
-  vi.waitFor(() => expect(client.ids().length).toBe(rows), { timeout: 20_000 });
+  vi.waitFor(() => expect(client.ids().length).toBe(rows), { timeout: 120_000 });
 
 /**
  * The first poll fills the connection of a client that does not read, the second waits, and the third exceeds the

@@ -35,7 +35,9 @@ describe.skipIf(!hasChromium)('the first run (skipped without Chromium)', () => 
     await page.getByText('No backups yet').waitFor();
     /** Gives the page a moment to render a response, but far too little time to send another request. */
     const comes = (what: Locator) =>
-      expect.poll(() => page.clock.runFor(5).then(() => what.count()), { timeout: 20_000 }).toBe(1);
+      expect
+        .poll(() => page.clock.runFor(5).then(() => what.count()), { timeout: 120_000 })
+        .toBe(1);
     // From here on, only this test moves the clock of the page.
     await page.clock.pauseAt(Date.now() + 3_600_000);
     const at = new Date().toISOString();

@@ -211,12 +211,12 @@ describe.skipIf(!hasChromium)('the live log (skipped without Chromium)', () => {
         await log().press('Home');
         expect(await first.count()).toBe(1);
       },
-      { timeout: 20_000, interval: 200 },
+      { timeout: 120_000, interval: 200 },
     );
     const before = await height();
     await flood(5_001, 5_300);
     // The new lines are below those that are being read.
-    await expect.poll(height, { timeout: 20_000 }).toBeGreaterThan(before + 300 * 20);
+    await expect.poll(height, { timeout: 120_000 }).toBeGreaterThan(before + 300 * 20);
     expect(await first.count()).toBe(1);
   });
 
@@ -237,7 +237,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without Chromium)', () => {
         await log().press('Home');
         expect(await oldest.count()).toBe(1);
       },
-      { timeout: 20_000, interval: 200 },
+      { timeout: 120_000, interval: 200 },
     );
     expect(await log().getByText('of many').count()).toBeLessThan(200);
   });

@@ -122,7 +122,7 @@ beforeAll(async () => {
      SELECT id, 'owner/repo-' || n FROM incident, generate_series(1, 10) AS n`,
   );
   await sql(database.db, 'VACUUM ANALYZE');
-}, 120_000);
+});
 
 const page = { page: 1, limit: 50 };
 const lastPage = { page: 4_000, limit: 50 };

@@ -31,7 +31,7 @@ beforeAll(async () => {
        now() - (125000 - n) * interval '2 minutes' FROM generate_series(0, 124999) AS n`,
   );
   await sql(database.db, 'VACUUM ANALYZE');
-}, 120_000);
+});
 
 describe.each([
   ['the plan for its values', false],

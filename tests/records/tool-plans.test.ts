@@ -35,7 +35,7 @@ beforeAll(async () => {
     'VACUUM ANALYZE',
   ];
   for (const text of statements) await sql(database.db, text);
-}, 120_000);
+});
 
 const LONG_AGO = '2020-01-01T00:00:00Z';
 /** Later than every log. */

@@ -198,7 +198,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await refsAt(db, 2)).toEqual(expected);
     // 10,501 rows at first, and one more for each ref that points elsewhere or is new.
     expect(await ledger(db)).toHaveLength(10_501 + 5_250 + 1);
-  }, 60_000);
+  });
 
   it('discard what an abandoned recording had written', async () => {
     await recordThree();
@@ -229,7 +229,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     await record(3, null, {});
     expect(await refsAt(db, 3)).toEqual({});
     expect(await refsAt(db, 1)).toEqual(all('a', 0));
-  }, 60_000);
+  });
 
   it('replace those with the same numbers when they belong to a new archive', async () => {
     await recordThree();

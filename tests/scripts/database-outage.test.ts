@@ -35,7 +35,7 @@ it('npm start alerts when its database is unreachable, and remembers it in DATA_
     expect((await sweep()).status).toBe(503);
     expect(receiver.titles()).toEqual(['The database cannot be reached']);
     await proxy.repair();
-    await expect.poll(async () => (await sweep()).status, { timeout: 30_000 }).toBe(200);
+    await expect.poll(async () => (await sweep()).status, { timeout: 120_000 }).toBe(200);
     expect(receiver.titles().slice(1)).toEqual(['Resolved: The database cannot be reached']);
   } finally {
     server.child.kill('SIGTERM');

@@ -89,7 +89,7 @@ describe('a stdio server that starts before `npm start`', () => {
       backend_api: { status: 'ok', url: second.url },
     });
     // Two servers start, and each creates or opens its database.
-  }, 240_000);
+  });
 
   it('reads through the service API of a server whose database it does not know', async () => {
     const database = await createPostgres();

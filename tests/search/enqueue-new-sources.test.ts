@@ -207,7 +207,7 @@ it('enqueueNewSources does not scan settled ids again', async () => {
       expect(mark?.seen).toBe(52);
       expect(mark?.settled).toBeGreaterThanOrEqual(51);
     },
-    { timeout: 20_000, interval: 100 },
+    { timeout: 120_000, interval: 100 },
   );
 });
 

@@ -59,6 +59,7 @@ export async function openRemoteSource(): Promise<TestSource> {
       fetch,
       clock: deps.clock,
       log: silentLog,
+      timeoutMs: 120_000,
     }),
     database,
     clock: deps.clock,

@@ -1,7 +1,13 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { vi } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
+import { chooseConnectionLimits } from '../../lib/http/open-connections.ts';
+import { createNodeServer, type RunningServer } from '../../lib/http/serve.ts';
 import { createObservatoryApp } from '../../lib/observatory/app.ts';
 import type { ChatEvent } from '../../lib/observatory/chat/events.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
@@ -103,6 +109,11 @@ export function sentTo(gateway: Gateway, request: number) {
 
 export interface ChatServer extends Pick<RunningServer, 'url' | 'port'> {
   deps: TestDeps;
+  /**
+   * A Unix socket of the same server. Its buffers in the kernel are small and do not grow, unlike those of TCP, which
+   * hold 33 MB on some machines.
+   */
+  socketPath: string;
   /** Ends turns as the end of the process does. */
   stop(): void;
   post(path: string, json: unknown, username?: string): Promise<Response>;
@@ -118,15 +129,21 @@ export async function startChatServer(options: TestDepsOptions = {}): Promise<Ch
   const app = createObservatoryApp(deps, {
     stopping: stopping.signal,
   });
-  const server = await serveNode({
+  const { server, close } = createNodeServer({
     fetch: app.fetch,
-    host: '127.0.0.1',
-    port: 0,
     log: deps.log,
     clock: deps.clock,
+    connections: chooseConnectionLimits([]),
   });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const folder = await mkdtemp(join(tmpdir(), 'chat-'));
+  const socketPath = join(folder, 'socket');
+  const onSocket = createServer((socket) => server.emit('connection', socket)).listen(socketPath);
+  await once(onSocket, 'listening');
   const send = async (method: string, path: string, username = ADA.username, json?: unknown) =>
-    fetch(`${server.url}${path}`, {
+    fetch(`${url}${path}`, {
       method,
       headers: {
         Authorization: `Bearer ${await signToken(deps, username)}`,
@@ -135,8 +152,9 @@ export async function startChatServer(options: TestDepsOptions = {}): Promise<Ch
       ...(json === undefined ? {} : { body: JSON.stringify(json) }),
     });
   return {
-    url: server.url,
-    port: server.port,
+    url,
+    port,
+    socketPath,
     deps,
     stop: () => stopping.abort(),
     post: (path, json, username) => send('POST', path, username, json),
@@ -144,9 +162,11 @@ export async function startChatServer(options: TestDepsOptions = {}): Promise<Ch
     async close() {
       stopping.abort();
       await deps.settled();
-      const closed = server.close();
+      const closed = close();
       deps.clock.advance(60_000);
       await closed;
+      onSocket.close();
+      await rm(folder, { recursive: true });
     },
   };
 }
@@ -227,7 +247,7 @@ export function waitFor<Value>(
       if (found === null) throw new Error(`still without ${what}`);
       return found;
     },
-    { timeout: 15_000, interval: 5 },
+    { timeout: 120_000, interval: 5 },
   );
 }
 

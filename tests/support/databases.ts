@@ -33,7 +33,8 @@ export const silentLog: Log = createLog('error', systemClock, () => undefined);
 /** A fresh database on the shared Postgres, over the `pg` driver. */
 export async function createPostgres(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const { url, drop } = await createDatabase(options);
-  const db = await openDatabase({ url, fetch, log: silentLog });
+  // The time to connect must not depend on how busy the machine is.
+  const db = await openDatabase({ url, fetch, log: silentLog, connectTimeoutMs: 60_000 });
   return {
     db,
     url,

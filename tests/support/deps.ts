@@ -40,7 +40,12 @@ export interface TestDepsOptions {
 export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
   const clock = options.clock ?? createTestClock();
   const logged: LogRecord[] = [];
-  const environment = { INTERNAL_SECRET: TEST_SECRET, ...options.environment };
+  const environment = {
+    INTERNAL_SECRET: TEST_SECRET,
+    // What a search finds must not depend on how busy the machine is.
+    SEARCH_TIME_BUDGET_SECONDS: '10',
+    ...options.environment,
+  };
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog('debug', clock, (line) => logged.push(JSON.parse(line)), redactor);
   const work: Promise<unknown>[] = [];

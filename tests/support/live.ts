@@ -66,7 +66,7 @@ export function advanceUntil(deps: TestDeps, check: () => void | Promise<void>):
       await turn();
       await check();
     },
-    { timeout: 20_000, interval: 10 },
+    { timeout: 120_000, interval: 10 },
   );
 }
 
@@ -76,7 +76,7 @@ export function untilAsleep(deps: TestDeps, sleepers: number): Promise<void> {
     () => {
       if (deps.clock.sleepers() !== sleepers) throw new Error(`${deps.clock.sleepers()} sleep`);
     },
-    { timeout: 20_000, interval: 2 },
+    { timeout: 120_000, interval: 2 },
   );
 }
 

@@ -73,6 +73,7 @@ export async function startPageWorld(
       PATH: process.env.PATH,
       PORT,
       LOG_LEVEL: 'error',
+      SEARCH_TIME_BUDGET_SECONDS: '10',
       ...environment,
     });
   let server = await startServer('0');
@@ -91,6 +92,8 @@ export async function startPageWorld(
     async openWindow(given) {
       const context = given ?? (await running.newContext({ reducedMotion: 'reduce' }));
       contexts.add(context);
+      // Far more than anything takes, also on a busy machine.
+      context.setDefaultTimeout(120_000);
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on('pageerror', (error) => complaints.push(error.message));

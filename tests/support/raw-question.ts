@@ -14,9 +14,9 @@ export interface RawQuestion {
 /** The channel on which Node.js announces each request to a server of this process. */
 const REQUEST_START = 'http.server.request.start';
 
-/** Asks as ada with POST. Resolves when the server has the request. */
+/** Asks as ada with POST, over a Unix socket. Resolves when the server has the request. */
 export async function askRaw(server: ChatServer, path: string): Promise<RawQuestion> {
-  const client = await connectRaw(server.port);
+  const client = await connectRaw(server.socketPath);
   const body = JSON.stringify({ question: 'Is all well?' });
   const head = [
     `POST ${path} HTTP/1.1`,

@@ -110,7 +110,7 @@ describe.each(everySource)('answers from %s', (name, open) => {
   });
 
   describe('in the worst case', () => {
-    beforeAll(() => fillWithWorstCase(opened.database.db), 120_000);
+    beforeAll(() => fillWithWorstCase(opened.database.db));
 
     it.each(mostOfAll)('fit the budget: %s %j', async (tool, given, list) => {
       const answer = await ask(tool, given);

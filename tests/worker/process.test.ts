@@ -113,4 +113,4 @@ it('the worker writes to the embedded database of a running server, which shows 
   });
   const dryRun = await runScript('worker', { args: [...args, '--dry-run'], env, cwd: folder });
   expect(dryRun.stderr).toMatch(/^there is no database/);
-}, 120_000);
+});

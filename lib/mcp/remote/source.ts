@@ -22,6 +22,8 @@ export interface RemoteSourceOptions {
   fetch: typeof fetch;
   clock: Clock;
   log: Log;
+  /** Milliseconds that the service API has for one answer. Default: see `InternalService`. */
+  timeoutMs?: number;
 }
 
 /** The service API answers /ready within 3 seconds. */

@@ -80,7 +80,10 @@ function createToolDeps(
     const { client } = gateway;
     return {
       ...shared,
-      knowledge: createKnowledgeSearch({ db, log, redactor, client, resolveKeys }, username),
+      knowledge: createKnowledgeSearch(
+        { config, db, log, redactor, client, resolveKeys },
+        username,
+      ),
     };
   };
 }

@@ -22,7 +22,7 @@ const titles: Record<ChatSource['source_type'], string> = {
  * records; if the gateway is at fault, asking the model reports it.
  */
 export async function findChatSources(
-  { db, log, redactor, gateway }: ObservatoryDeps,
+  { config, db, log, redactor, gateway }: ObservatoryDeps,
   {
     question,
     username,
@@ -41,6 +41,7 @@ export async function findChatSources(
         semanticWeight: 1,
         rerankModel: null,
         investigationsOf: username,
+        budgetMs: config.SEARCH_TIME_BUDGET_SECONDS * 1_000,
         signal,
       },
     );

@@ -55,7 +55,7 @@ beforeAll(async () => {
     'VACUUM ANALYZE',
   ];
   for (const text of statements) await sql(database.db, text);
-}, 240_000);
+});
 
 const config = readConfig(alertRuleVariables.extend(freshnessVariables.shape), {});
 const evaluate = (name: RuleName) => (db: Database) =>

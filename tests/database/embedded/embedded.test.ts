@@ -6,7 +6,7 @@ import { connect } from '../../support/connection.ts';
 import { openTemporary } from './open-temporary.ts';
 
 /** Generous, because a busy machine takes longer to start a statement. */
-const patience = { timeout: 30_000 };
+const patience = { timeout: 120_000 };
 const clock = createTestClock();
 let db: EmbeddedDatabase;
 let url: string;

@@ -9,7 +9,7 @@ import { connect, socketOf } from '../../support/connection.ts';
 import { openTemporary } from './open-temporary.ts';
 
 /** Generous, because a busy machine takes longer to start a statement. */
-const patience = { timeout: 30_000 };
+const patience = { timeout: 120_000 };
 const testClock = createTestClock();
 /** How many time limits have been started. */
 let limits = 0;

@@ -15,8 +15,8 @@ it('maintenance updates row estimates every hour', async () => {
              SELECT 'm' FROM generate_series(1, ${logs} - (SELECT count(*) FROM execution_logs))`,
     });
     clock.advance(60 * 60_000);
-    await expect.poll(estimate, { timeout: 30_000 }).toBe(logs);
-    await expect.poll(() => clock.sleepers(), { timeout: 30_000 }).toBe(1);
+    await expect.poll(estimate, { timeout: 120_000 }).toBe(logs);
+    await expect.poll(() => clock.sleepers(), { timeout: 120_000 }).toBe(1);
   }
   await upkeep.stop();
 });

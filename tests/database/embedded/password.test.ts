@@ -7,7 +7,7 @@ import { connectRaw } from '../../support/raw-client.ts';
 import { openTemporary } from './open-temporary.ts';
 
 /** Generous, because a busy machine takes longer to start a statement. */
-const patience = { timeout: 30_000 };
+const patience = { timeout: 120_000 };
 const clock = createTestClock();
 const password = 'a/long:pass@word';
 let db: EmbeddedDatabase;

@@ -128,7 +128,7 @@ describe('Drizzle Studio', () => {
     for await (const said of studio.stdout ?? []) {
       if (String(said).includes('up and running')) break;
     }
-  }, 60_000);
+  });
   afterAll(() => studio.kill());
 
   /** Sends a request like the page of Drizzle Studio. */

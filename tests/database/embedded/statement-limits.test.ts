@@ -13,7 +13,7 @@ const endlessFiles =
   'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r';
 const endlessLoop = 'DO $$ BEGIN LOOP PERFORM clock_timestamp(); END LOOP; END $$';
 /** Generous, because a busy machine takes longer to start a statement. */
-const patience = { timeout: 30_000 };
+const patience = { timeout: 120_000 };
 const clock = createTestClock();
 const clients: Client[] = [];
 let db: EmbeddedDatabase;

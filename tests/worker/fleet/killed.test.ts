@@ -47,7 +47,7 @@ describe('a killed worker', () => {
     const held = `SELECT repository, (lease_until > now())::text AS held FROM run_jobs
       WHERE state = 'open' AND kind = 'repository'`;
     await expect
-      .poll(() => rowsOf(database.db, held), { timeout: 20_000 })
+      .poll(() => rowsOf(database.db, held), { timeout: 120_000 })
       .toEqual([{ repository: 'team/b', held: 'true' }]);
     await fleet.loseLease('joiner');
     expect((await first.finished).code).toBe(0);
@@ -157,7 +157,7 @@ describe('a starter that has not listed the repositories', () => {
     const members = `SELECT count(*)::int AS members FROM run_members
       WHERE run_id = (SELECT id FROM backup_runs WHERE status = 'running')`;
     await expect
-      .poll(() => rowsOf(database.db, members), { timeout: 20_000 })
+      .poll(() => rowsOf(database.db, members), { timeout: 120_000 })
       .toEqual([{ members: 2 }]);
     held.release();
     for (const worker of [second, third]) {

@@ -107,7 +107,7 @@ describe('two workers', () => {
     const { first, second, release } = await fleet.startTwo();
     // Each writes at most once a second; both have begun.
     const progress = () => rowsOf(database.db, 'SELECT progress FROM backup_runs');
-    await expect.poll(progress, { timeout: 20_000 }).toEqual([
+    await expect.poll(progress, { timeout: 120_000 }).toEqual([
       {
         progress: {
           bytes: 0,
