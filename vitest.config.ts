@@ -1,5 +1,6 @@
 import { configDefaults, defineConfig, type TestUserConfig } from 'vitest/config';
 import { nodeFlags } from './tests/support/node-flags.ts';
+import { SkippedReporter } from './tests/support/skipped-reporter.ts';
 
 /**
  * One process runs many test files of these folders, so that shared modules and the browser are loaded only once. In
@@ -49,6 +50,7 @@ const shared = {
 export default defineConfig({
   test: {
     globalSetup: ['tests/support/shared-postgres.ts'],
+    reporters: ['default', new SkippedReporter()],
     maxWorkers,
     projects: [
       {

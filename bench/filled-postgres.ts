@@ -5,6 +5,7 @@ import { openDatabase } from '../lib/database/open.ts';
 import { createLog } from '../lib/log.ts';
 import { type PostgresServer, startPostgres } from '../tests/support/postgres-server.ts';
 import { fullScale, generate, type Scale } from './api/data.ts';
+import { times } from './share.ts';
 
 /** Typical server settings, with enough memory that the disk is not what gets measured. */
 export const usedSettings = {
@@ -16,12 +17,8 @@ export const usedSettings = {
   max_wal_size: '8GB',
 };
 
-/** The fraction given with `--scale`, by default 1. Throws if it is not a fraction. */
-export function scaled(option: string | undefined): Scale {
-  const share = Number(option ?? 1);
-  if (!(share > 0 && share <= 1)) throw new Error('--scale must be above 0 and at most 1');
-  return { ...fullScale, runs: Math.max(100, Math.round(fullScale.runs * share)) };
-}
+/** The rows of a database at the fraction of `--scale`. */
+export const scale: Scale = { ...fullScale, runs: times(fullScale.runs) };
 
 /** Starts a real Postgres with as many runs, results and logs as `scale` says. */
 export async function startFilledPostgres(scale: Scale): Promise<PostgresServer> {

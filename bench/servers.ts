@@ -36,7 +36,7 @@ export async function startServer(
 }
 
 async function answering(url: string, child: ChildProcess): Promise<void> {
-  for (let attempt = 0; attempt < 300; attempt++) {
+  for (let attempt = 0; attempt < 1_200; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
     const answer = await fetch(url).catch((error: Error) => error);
     if (answer instanceof Response && answer.ok) return;

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { connect, scaled, startFilledPostgres } from '../filled-postgres.ts';
+import { connect, scale, startFilledPostgres } from '../filled-postgres.ts';
 import { type ServerProcess, startServer } from '../servers.ts';
 import { manyRepositories, type Scale } from './data.ts';
 import { measureLatency, measureManyRepositories } from './latency.ts';
@@ -14,9 +13,7 @@ import { measureWrites } from './writes.ts';
  * `npm run bench -- api [--scale 0.1]`: measures the service API on a real Postgres, compared with plain statements for
  * the same response in the same run.
  */
-export async function runApiBenchmark(options: string[]): Promise<void> {
-  const { values } = parseArgs({ args: options, options: { scale: { type: 'string' } } });
-  const scale = scaled(values.scale);
+export async function runApiBenchmark(): Promise<void> {
   await withServers(scale, async ({ url, start }) => {
     const secret = randomBytes(32).toString('base64url');
     const ours = await start('scripts/start.ts', { INTERNAL_SECRET: secret }, '/health');

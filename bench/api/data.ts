@@ -1,4 +1,5 @@
 import type { Client } from 'pg';
+import { times } from '../share.ts';
 
 /** How many rows to create. */
 export interface Scale {
@@ -19,9 +20,9 @@ export const fullScale: Scale = {
 /** 5 runs of 20,000 repositories: few rows, but each answer is about all of them. */
 export const manyRepositories: Scale = {
   runs: 5,
-  resultsPerRun: 20_000,
-  logsPerRun: 2_500,
-  repositories: 20_000,
+  resultsPerRun: times(20_000),
+  logsPerRun: times(2_500),
+  repositories: times(20_000),
 };
 
 /**

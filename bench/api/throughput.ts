@@ -1,9 +1,10 @@
 import autocannon from 'autocannon';
 import { printTable, quantile, ratio } from '../report.ts';
+import { times } from '../share.ts';
 
 const PATH = '/api/backups?limit=50';
-const ROUNDS = 7;
-const SECONDS = 4;
+const ROUNDS = times(7);
+const SECONDS = times(4);
 
 /** Compares the requests per second of GET /api/backups with a bare server, alternating: A B A B … */
 export async function measureThroughput(ours: string, bare: string, secret: string): Promise<void> {

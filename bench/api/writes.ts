@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
 import { ms, printTable, quantile, ratio } from '../report.ts';
+import { times } from '../share.ts';
 
-const ROUNDS = 15;
+const ROUNDS = times(15);
 
 const inserts: Record<string, (table: string) => string> = {
   '10,000 logs of one run in one statement': (table) =>

@@ -6,8 +6,9 @@ import { promisify } from 'node:util';
 import { bundleFunction } from '../../scripts/build/bundle.ts';
 import { weigh } from '../../scripts/build/report.ts';
 import { ms, printTable, quantile } from '../report.ts';
+import { times } from '../share.ts';
 
-const RUNS = 20;
+const RUNS = times(20);
 const SECRET = 'a-secret-of-the-benchmark-0123456789abcdef';
 
 /** The configuration of the functions, without Redis, so that nothing uses the network. */

@@ -12,6 +12,7 @@ import { createRepository, type TestRepository } from '../../tests/support/git.t
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { callWorker } from '../../tests/support/worker.ts';
 import { printTable, quantile } from '../report.ts';
+import { times } from '../share.ts';
 
 const DAY_MS = 86_400_000;
 const GOAL_DAYS = 30;
@@ -38,11 +39,11 @@ export async function runDrillsBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
     args: options,
     options: {
-      repositories: { type: 'string', default: '500' },
-      days: { type: 'string', default: '35' },
+      repositories: { type: 'string', default: String(times(500)) },
+      days: { type: 'string', default: String(times(35)) },
       budget: { type: 'string', default: '5' },
       runs: { type: 'string', default: '1' },
-      changed: { type: 'string', default: '25' },
+      changed: { type: 'string', default: String(times(25)) },
       kibibytes: { type: 'string', default: '256' },
     },
   });

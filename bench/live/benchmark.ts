@@ -10,6 +10,7 @@ import { Client } from 'pg';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { printTable } from '../report.ts';
 import { type ServerProcess, startServer } from '../servers.ts';
+import { times } from '../share.ts';
 import type { ClientsReport } from './clients.ts';
 
 const PORT = 18082;
@@ -56,9 +57,9 @@ export async function runLiveBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
     args: options,
     options: {
-      seconds: { type: 'string', default: '60' },
-      sse: { type: 'string', default: '1000' },
-      sockets: { type: 'string', default: '200' },
+      seconds: { type: 'string', default: String(times(60)) },
+      sse: { type: 'string', default: String(times(1_000)) },
+      sockets: { type: 'string', default: String(times(200)) },
       part: { type: 'string' },
     },
   });
@@ -79,7 +80,7 @@ export async function runLiveBenchmark(options: string[]): Promise<void> {
     sockets: Math.ceil(full.sockets / 4),
     rowBytes: LARGE_ROW,
   };
-  reportStalled(large, await measure(large), await measure({ ...large, stalled: 20 }));
+  reportStalled(large, await measure(large), await measure({ ...large, stalled: times(20) }));
 }
 
 /** Runs one load on a new server and Postgres, so that nothing is left over for the next one. */

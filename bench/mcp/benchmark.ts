@@ -6,7 +6,9 @@ import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { createLog } from '../../lib/log.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
-import { fullScale, generate } from '../api/data.ts';
+import { generate } from '../api/data.ts';
+import { scale } from '../filled-postgres.ts';
+import { times } from '../share.ts';
 import { measureArchives } from './archives.ts';
 import { measureTools } from './tools.ts';
 import { measureTransport } from './transport.ts';
@@ -19,21 +21,13 @@ const parts = ['archives', 'transport', 'tools'];
  * run.
  */
 export async function runMcpBenchmark(options: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
-    args: options,
-    options: { scale: { type: 'string' } },
-    allowPositionals: true,
-  });
-  const share = Number(values.scale ?? 1);
-  if (!(share > 0 && share <= 1)) throw new Error('--scale must be above 0 and at most 1');
+  const { positionals } = parseArgs({ args: options, allowPositionals: true });
   const unknown = positionals.find((part) => !parts.includes(part));
   if (unknown !== undefined) throw new Error(`${unknown} is not one of ${parts.join(', ')}`);
   const asked = new Set(positionals.length === 0 ? parts : positionals);
-  if (asked.has('archives')) await measureArchives({ megabytes: 500 * share });
+  if (asked.has('archives')) await measureArchives({ megabytes: times(500), rounds: times(3) });
   if (asked.has('transport')) await withDatabase((_db, url) => measureTransport(url));
   if (asked.has('tools')) {
-    const runs = Math.max(100, Math.round(fullScale.runs * share));
-    const scale = { ...fullScale, runs };
     await withDatabase(async (db, url) => {
       const client = new Client({ connectionString: url });
       await client.connect();

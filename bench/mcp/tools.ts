@@ -1,14 +1,16 @@
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { createLog } from '../../lib/log.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { tools } from '../../lib/tools/catalogue.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { runTool } from '../../lib/tools/run-tool.ts';
 import type { ToolDeps } from '../../lib/tools/tool.ts';
 import type { Scale } from '../api/data.ts';
 import { ms, printTable, time } from '../report.ts';
+import { times } from '../share.ts';
 
-const CALLS = { runs: 20, warmUp: 2 };
+const CALLS = { runs: times(20), warmUp: times(2) };
 
 /** Expensive calls of tools that query the database. */
 const calls = ({ runs, repositories }: Scale): [string, object][] => [
@@ -31,6 +33,7 @@ export async function measureTools(db: Database, scale: Scale): Promise<void> {
   const log = createLog('warn', systemClock);
   // The calls above use no other handles.
   const deps = {
+    redactor: createRedactor([]),
     backups: createDatabaseSource({
       ...{ db, clock: systemClock, log },
       config: { FRESHNESS_HOURS: 26 },

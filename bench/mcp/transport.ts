@@ -7,9 +7,10 @@ import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { ms, printTable, quantile, ratio, time } from '../report.ts';
 import { startServer } from '../servers.ts';
+import { times } from '../share.ts';
 
-const ROUNDS = 15;
-const CALLS = { runs: 100, warmUp: 5 };
+const ROUNDS = times(15);
+const CALLS = { runs: times(100), warmUp: times(5) };
 const RUNS = 500;
 /** The goal for the size of tools/list. */
 const LIST_GOAL_BYTES = 40 * 1024;

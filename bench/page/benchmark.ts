@@ -22,14 +22,15 @@ import { launchChromium } from '../../tests/support/chromium.ts';
 import { observatoryEnvironment } from '../../tests/support/observatory-client.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { ms, printTable, quantile, ratio } from '../report.ts';
+import { times } from '../share.ts';
 import { drawWhileWriting, FROZEN_MS, LATE_MS, lastLine, TAIL_LINES_PER_SECOND } from './tail.ts';
 
 const log = createLog('error', systemClock, (line) => process.stderr.write(`${line}\n`));
-const PAIRS = 15;
+const PAIRS = times(15);
 const GOAL = 1.5;
 /** The sentence about the state of the backups. */
 const VERDICT = '[aria-label="State of the backups"]';
-const TAIL_SECONDS = 10;
+const TAIL_SECONDS = times(10);
 
 /** `npm run bench -- page`: measures the first useful paint, compared with an empty page, and the live log. */
 export async function runPageBenchmark(): Promise<void> {

@@ -10,18 +10,19 @@ import { createLog } from '../../lib/log.ts';
 import { launchChromium } from '../../tests/support/chromium.ts';
 import { ADA, observatoryEnvironment } from '../../tests/support/observatory-client.ts';
 import type { Scale } from '../api/data.ts';
-import { scaled, startFilledPostgres } from '../filled-postgres.ts';
+import { scale, startFilledPostgres } from '../filled-postgres.ts';
 import { ms, printTable, quantile } from '../report.ts';
 import { startServer } from '../servers.ts';
+import { times } from '../share.ts';
 import { drawWhileWriting, FROZEN_MS, LATE_MS, lastLine, TAIL_LINES_PER_SECOND } from './tail.ts';
 
 const PORT = 18083;
-const OPENINGS = 7;
+const OPENINGS = times(7);
 const SCROLLED_FRAMES = 60;
 /** A list that shows nothing for this long counts as broken. */
 const MAX_WAIT_MS = 30_000;
 /** Time until the live log has its maximum number of lines, and the browser has compiled its code. */
-const WARM_UP_SECONDS = 40;
+const WARM_UP_SECONDS = times(40);
 
 /**
  * `npm run bench -- lists [--scale 0.1] [--tail 300]`: measures how soon the page's lists show rows of a large
@@ -30,9 +31,8 @@ const WARM_UP_SECONDS = 40;
 export async function runListsBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
     args: options,
-    options: { scale: { type: 'string' }, tail: { type: 'string', default: '300' } },
+    options: { tail: { type: 'string', default: String(times(300)) } },
   });
-  const scale = scaled(values.scale);
   const folder = await mkdtemp(join(tmpdir(), 'bench-lists-'));
   const postgres = await startFilledPostgres(scale);
   const environment = {
@@ -70,7 +70,7 @@ async function openPage(browser: Browser, url: string): Promise<Page> {
 /** The name and the path of every list, with its filters. */
 const lists = ({ runs }: Scale): [string, string][] => [
   ['runs', '/runs'],
-  ['runs, the last page', `/runs?page=${runs / 25}`],
+  ['runs, the last page', `/runs?page=${Math.ceil(runs / 25)}`],
   ['runs with failures', '/runs?failures=true'],
   ['a run', `/runs/${runs / 2}`],
   ['repositories', '/repositories'],

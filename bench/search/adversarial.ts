@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ms, printTable, quantile } from '../report.ts';
+import { times } from '../share.ts';
 import type { SearchServer } from './latency.ts';
 
 const GOAL_SLOWEST = 1_000;
 const GOAL_HEALTH = 100;
 const HEALTH_EVERY_MS = 20;
-const ROUNDS = 3;
+const ROUNDS = times(3);
 
 /** Words that `messageOf` writes into every row or every fifth row. */
 const frequent = ['step', 'backup', 'repository', 'timeout', 'retrying', 'ended', 'owner', 'the'];
@@ -107,20 +108,20 @@ export async function measureAdversarialSearches(
   const all: number[] = [];
   const health = watchHealth(server.url);
   for (const [what, queries] of Object.entries(adversarialQueries)) {
-    const times: number[] = [];
+    const took: number[] = [];
     let cut = 0;
-    for (let n = 0; n < queries.length * ROUNDS; n++) {
+    for (let n = 0; n < times(queries.length * 3); n++) {
       const { time, isCut } = await ask(server, queries[n % queries.length] ?? '');
-      times.push(time);
+      took.push(time);
       if (isCut) cut++;
     }
-    all.push(...times);
+    all.push(...took);
     rows.push([
       what,
-      String(queries.length),
-      ms(quantile(times, 0.5)),
-      ms(Math.max(...times)),
-      `${cut} of ${times.length}`,
+      String(took.length / ROUNDS),
+      ms(quantile(took, 0.5)),
+      ms(Math.max(...took)),
+      `${cut} of ${took.length}`,
     ]);
   }
   const healthTimes = await health.stop();

@@ -12,6 +12,7 @@ import { findFreePort } from '../../scripts/free-port.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { connect, usedSettings } from '../filled-postgres.ts';
 import { startServer } from '../servers.ts';
+import { times } from '../share.ts';
 import { measureAdversarialSearches } from './adversarial.ts';
 import { generateLogs } from './data.ts';
 import { logIn, measureSearchLatency } from './latency.ts';
@@ -31,10 +32,8 @@ const log = createLog('warn', systemClock);
 export async function runSearchBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
     args: options,
-    options: { scale: { type: 'string' }, only: { type: 'string' } },
+    options: { only: { type: 'string' } },
   });
-  const share = Number(values.scale ?? 1);
-  if (!(share > 0 && share <= 1)) throw new Error('--scale must be above 0 and at most 1');
   const only = values.only?.split(',');
   const parts = ['quality', 'batches', 'postgres', 'embedded', 'adversarial'];
   const unknown = only?.find((name) => !parts.includes(name));
@@ -42,16 +41,16 @@ export async function runSearchBenchmark(options: string[]): Promise<void> {
   const wants = (part: string) => only === undefined || only.includes(part);
 
   if (wants('quality')) await measureQuality();
-  if (wants('batches')) await measureProcessBatch(Math.round(FULL.jobs * share));
+  if (wants('batches')) await measureProcessBatch(times(FULL.jobs));
   const isAdversarial = wants('adversarial');
   if (wants('postgres') || isAdversarial) {
     const isUsual = wants('postgres');
-    await measurePostgres(Math.round(FULL.logs * share), { isUsual, isAdversarial });
+    await measurePostgres(times(FULL.logs), { isUsual, isAdversarial });
   }
   if (wants('embedded') || isAdversarial) {
     const isUsual = wants('embedded');
-    const logs = Math.round(FULL.embeddedLogs * share);
-    await measureEmbedded(logs, Math.round(FULL.chunks * share), { isUsual, isAdversarial });
+    const logs = times(FULL.embeddedLogs);
+    await measureEmbedded(logs, times(FULL.chunks), { isUsual, isAdversarial });
   }
 }
 

@@ -11,6 +11,7 @@ import { processBatches } from '../../lib/search/process-batch.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { printTable } from '../report.ts';
+import { times } from '../share.ts';
 
 /** The goal: chunks per second that one process embeds, not counting the database. */
 const GOAL = 2_000;
@@ -45,7 +46,9 @@ async function measureEmbedding(): Promise<void> {
     ['log lines', messages.slice(0, 3)],
     ['log lines and every fourth a long answer', messages],
   ] as const) {
-    const jobs = Array.from({ length: 20_000 }, (_, n) => jobOf(n, kinds[n % kinds.length]?.(n)));
+    const jobs = Array.from({ length: times(20_000) }, (_, n) =>
+      jobOf(n, kinds[n % kinds.length]?.(n)),
+    );
     let chunks = 0;
     const start = performance.now();
     for (let from = 0; from < jobs.length; from += BATCH_SIZE) {

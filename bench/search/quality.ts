@@ -1,6 +1,13 @@
-import { createEmbedded } from '../../tests/support/databases.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../lib/clock.ts';
+import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
+import { migrate } from '../../lib/database/migrate.ts';
+import { createLog } from '../../lib/log.ts';
 import { activateBuiltIn, ask } from '../../tests/support/search.ts';
 import { printTable } from '../report.ts';
+import { times } from '../share.ts';
 import { buildCorpus, type CorpusLog } from './corpus.ts';
 import { type LabelledQuery, labelledQueries } from './queries.ts';
 
@@ -16,9 +23,11 @@ type Pipeline = keyof typeof pipelines;
 
 /** Measures nDCG@10 of the labelled queries over the corpus with the built-in model, for each of the three. */
 export async function measureQuality(): Promise<void> {
-  const database = await createEmbedded();
+  const dataDir = await mkdtemp(join(tmpdir(), 'bench-quality-'));
+  const log = createLog('error', systemClock);
+  const db = await openEmbeddedDatabase({ dataDir, listen: null, log, clock: systemClock });
   try {
-    const { db } = database;
+    await migrate(db, 'drizzle');
     const corpus = buildCorpus();
     await db.query(
       {
@@ -32,7 +41,7 @@ export async function measureQuality(): Promise<void> {
     await activateBuiltIn(db);
 
     const gains = new Map<string, number[]>();
-    for (const labelled of labelledQueries) {
+    for (const labelled of labelledQueries.slice(0, times(labelledQueries.length))) {
       const ideal = idealGain(labelled, corpus);
       if (ideal === 0) throw new Error(`nothing is labelled for ${labelled.query}`);
       for (const [name, weights] of Object.entries(pipelines)) {
@@ -50,7 +59,8 @@ export async function measureQuality(): Promise<void> {
     }
     report(gains);
   } finally {
-    await database.close();
+    await db.close();
+    await rm(dataDir, { recursive: true, force: true });
   }
 }
 

@@ -2,10 +2,11 @@ import type { Database } from '../../lib/database/database.ts';
 import { embedByHashing, hashingModel } from '../../lib/search/embedders/hashing.ts';
 import { buildVectorIndex } from '../../lib/search/vector-index.ts';
 import { ms, printTable, quantile } from '../report.ts';
+import { times } from '../share.ts';
 import { buildCorpus } from './corpus.ts';
 
 const DEPTH = 10;
-const QUERIES = 100;
+const QUERIES = times(100);
 const ROWS_A_STATEMENT = 500;
 const GENERATION = 1;
 

@@ -1,9 +1,10 @@
 import type { Client } from 'pg';
 import { ms, printTable, quantile, ratio } from '../report.ts';
+import { times } from '../share.ts';
 import { messageOf } from './data.ts';
 
-const ROUNDS = 12;
-const ROWS = 10_000;
+const ROUNDS = times(12);
+const ROWS = times(10_000);
 const COPY = 'logs_without_full_text';
 
 /** Measures what full text costs a writer: the same insert into tables with and without the index. */

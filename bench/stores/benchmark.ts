@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { times } from '../share.ts';
 import { measureLargeObject } from './large.ts';
 import { measureSmallArchives } from './small.ts';
 import { withStore } from './world.ts';
@@ -11,9 +12,9 @@ export async function runStoresBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
     args: options,
     options: {
-      mebibytes: { type: 'string', default: '1024' },
-      archives: { type: 'string', default: '10000' },
-      rounds: { type: 'string', default: '3' },
+      mebibytes: { type: 'string', default: String(times(1024)) },
+      archives: { type: 'string', default: String(times(10_000)) },
+      rounds: { type: 'string', default: String(times(3)) },
     },
   });
   const [mebibytes, count, rounds] = [values.mebibytes, values.archives, values.rounds].map(Number);

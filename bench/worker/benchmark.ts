@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { share, times } from '../share.ts';
 import { measureLarge } from './large.ts';
 import { measureSmall } from './small.ts';
 import { withWorld } from './world.ts';
@@ -13,18 +14,16 @@ const parts = ['large', 'small'];
 export async function runWorkerBenchmark(options: string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args: options,
-    options: { scale: { type: 'string' }, rounds: { type: 'string' } },
+    options: { rounds: { type: 'string', default: String(times(3)) } },
     allowPositionals: true,
   });
-  const scale = Number(values.scale ?? 1);
-  if (!(scale > 0 && scale <= 1)) throw new Error('--scale must be above 0 and at most 1');
-  const rounds = Number(values.rounds ?? 3);
+  const rounds = Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be at least 1');
   const unknown = positionals.find((part) => !parts.includes(part));
   if (unknown !== undefined) throw new Error(`${unknown} is not one of ${parts.join(', ')}`);
   const asked = new Set(positionals.length === 0 ? parts : positionals);
   await withWorld(async (world) => {
-    if (asked.has('large')) await measureLarge(world, { scale, rounds });
-    if (asked.has('small')) await measureSmall(world, { scale, rounds });
+    if (asked.has('large')) await measureLarge(world, { scale: share, rounds });
+    if (asked.has('small')) await measureSmall(world, { scale: share, rounds });
   });
 }

@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { archiveNote, noteName } from '../../lib/archives/note.ts';
 import { printTable, ratio } from '../report.ts';
+import { times } from '../share.ts';
 import { addCommit, makeRepository } from './repositories.ts';
 import { header, medianSeconds, row, seconds } from './rows.ts';
 import type { BenchWorker, World } from './world.ts';
@@ -10,7 +11,7 @@ import type { BenchWorker, World } from './world.ts';
 const FULL = { commits: 25_000, blobBytes: 16_000 };
 const NEW_BYTES = 2 ** 21;
 const SMALL_BYTES = 10_000;
-const CHAIN = 50;
+const CHAIN = times(50, 2);
 const ARCHIVE = 'local__large.bundle';
 
 /** Measures the first backup of a large repository, the backup of one new commit, and restoring from a long chain. */
