@@ -2,6 +2,8 @@
 export interface SaidPiece {
   kind: 'text' | 'reasoning';
   text: string;
+  /** All text before this piece was reasoning too: some models leave out the start of it. */
+  endsHidden?: true;
 }
 
 /** A tag around reasoning, as open models write it into their answers, or the end of a line. */
@@ -15,12 +17,14 @@ const MAX_HEAD_CHARS = 8;
 
 /**
  * Separates `<think>…</think>` from the answer around it while it is streamed. Tags in code (a fenced block, or behind
- * a backtick) are part of the answer. Without its end, reasoning lasts until the end of the text.
+ * a backtick) are part of the answer. Without its end, reasoning lasts until the end of the text; without its start,
+ * it began with the text.
  */
 export class ReasoningSplitter {
   #held = '';
   #isReasoning = false;
   #hasText = false;
+  #hasReasoning = false;
   /** Whether the line breaks after reasoning are dropped, because the answer begins there. */
   #dropsBreaks = false;
   #line = '';
@@ -59,7 +63,18 @@ export class ReasoningSplitter {
       }
       take(found.index);
       from = found.index;
-      if (this.#isReasoning ? slash !== '/' : slash === '/' || this.#isCode()) continue;
+      const isEnd = slash === '/';
+      if (!this.#isReasoning && isEnd && !this.#hasReasoning && !this.#isCode()) {
+        // Whatever follows a hidden start is the answer.
+        this.#hasReasoning = true;
+        this.#hasText = false;
+        this.#dropsBreaks = true;
+        pieces.push({ kind: 'reasoning', text: '', endsHidden: true });
+        from = to;
+        continue;
+      }
+      if (this.#isReasoning ? !isEnd : isEnd || this.#isCode()) continue;
+      this.#hasReasoning = true;
       this.#isReasoning = !this.#isReasoning;
       this.#dropsBreaks = !this.#isReasoning && !this.#hasText;
       from = to;
@@ -79,7 +94,7 @@ export class ReasoningSplitter {
       this.#follow(text);
     }
     const last = pieces.at(-1);
-    if (last?.kind === kind) last.text += text;
+    if (last?.kind === kind && !last.endsHidden) last.text += text;
     else pieces.push({ kind, text });
   }
 
@@ -105,7 +120,18 @@ export class ReasoningSplitter {
 /** Separates the reasoning from a whole text. */
 export function splitReasoning(said: string): { text: string; reasoning: string } {
   const splitter = new ReasoningSplitter();
-  const parts = { text: '', reasoning: '' };
-  for (const { kind, text } of [...splitter.push(said), ...splitter.end()]) parts[kind] += text;
-  return parts;
+  return joinPieces([...splitter.push(said), ...splitter.end()]);
+}
+
+/** The answer and the reasoning that consist of these pieces. */
+export function joinPieces(pieces: readonly SaidPiece[]): { text: string; reasoning: string } {
+  const said = { text: '', reasoning: '' };
+  for (const { kind, text, endsHidden } of pieces) {
+    if (endsHidden) {
+      said.reasoning += said.text;
+      said.text = '';
+    }
+    said[kind] += text;
+  }
+  return said;
 }

@@ -106,6 +106,11 @@ describe('an open log stream', () => {
     // The end of the chunked body.
     expect(await client.until(/\r\n0\r\n\r\n$/)).not.toContain('error');
     expect(pings()).toBe(19);
+    // A page sees no comments.
+    const heartbeats = client
+      .received()
+      .match(/event: heartbeat\ndata: \{"type":"heartbeat"\}\n\n/g);
+    expect(heartbeats).toHaveLength(19);
     client.socket.destroy();
   });
 

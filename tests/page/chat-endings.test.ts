@@ -9,9 +9,11 @@ describe.skipIf(!hasChromium)('how an answer of the chat ends (skipped without C
   const chat = useChatPage();
   const { turn, dialog, ask, askForMail, storedTurn } = chat;
 
-  it('the reasoning of a model is folded, also after a reload', async () => {
+  it.each([
+    ['in tags', ['<thi', 'nk>The disk may be full.', '</think>\n\nIt is *full*.']],
+    ['without its start', ['The disk may be', ' full.', '</think>\n\nIt is *full*.']],
+  ])('the reasoning of a model %s is folded, also after a reload', async (_case, text) => {
     const gate = Promise.withResolvers<void>();
-    const text = ['<thi', 'nk>The disk may be full.', '</think>\n\nIt is *full*.'];
     await ask('Why?', { text, gate: gate.promise });
     const check = async () => {
       await turn('Why?').locator('em', { hasText: 'full' }).waitFor();

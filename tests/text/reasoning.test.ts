@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReasoningSplitter, splitReasoning } from '../../lib/text/reasoning.ts';
+import {
+  joinPieces,
+  ReasoningSplitter,
+  type SaidPiece,
+  splitReasoning,
+} from '../../lib/text/reasoning.ts';
 
 describe('the reasoning in a text', () => {
   it.each<[string, string, string, string]>([
@@ -10,6 +15,8 @@ describe('the reasoning in a text', () => {
     ['within a line', 'So <think>hm</think> yes.', 'So  yes.', 'hm'],
     ['twice', '<think>a</think>One. <think>b</think>Two.', 'One. Two.', 'ab'],
     ['without an end', 'So.\n<think>hm, and', 'So.\n', 'hm, and'],
+    ['without a start', 'Hm.\n</think>\n\nYes.', 'Yes.', 'Hm.\n'],
+    ['without a start only once', 'a</think>b</think>c', 'b</think>c', 'a'],
     ['that is nested', '<think>a <think> b</think>Yes.', 'Yes.', 'a <think> b'],
     ['that is empty', '<think>\n\n</think>\n\nYes.', 'Yes.', '\n\n'],
     ['in code', 'Write `<think>` first.', 'Write `<think>` first.', ''],
@@ -43,15 +50,13 @@ describe('the reasoning in a text', () => {
       fc.property(fc.array(part), fc.array(fc.nat(5)), (parts, sizes) => {
         const said = parts.join('');
         const splitter = new ReasoningSplitter();
-        const found = { text: '', reasoning: '' };
+        const pieces: SaidPiece[] = [];
         let at = 0;
         for (const size of [...sizes, said.length]) {
-          for (const { kind, text } of splitter.push(said.slice(at, at + size)))
-            found[kind] += text;
+          pieces.push(...splitter.push(said.slice(at, at + size)));
           at += size;
         }
-        for (const { kind, text } of splitter.end()) found[kind] += text;
-        expect(found).toEqual(splitReasoning(said));
+        expect(joinPieces([...pieces, ...splitter.end()])).toEqual(splitReasoning(said));
       }),
     );
   });

@@ -73,6 +73,7 @@ export async function askModel(
         answer.calls.push(value);
         continue;
       }
+      if (value.endsHidden) answer.text = '';
       if (value.kind === 'text') answer.text += value.text;
       await onPiece(value);
     }

@@ -101,7 +101,14 @@ export const chatEvent = z
       iteration: z.int(),
       request_id: z.string(),
     }),
-    z.object({ type: z.literal('reasoning'), text: z.string() }),
+    z.object({
+      type: z.literal('reasoning'),
+      text: z.string(),
+      replaces_text: z.literal(true).optional().meta({
+        description:
+          'The text was sent as tokens just before, and is no part of the answer: the model did not say where its reasoning began.',
+      }),
+    }),
     z.object({ type: z.literal('token'), text: z.string() }),
     z.object({ type: z.literal('confirm_required'), ...question }),
     z.object({

@@ -116,6 +116,7 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
   for (let iteration = 1; iteration <= MAX_ITERATIONS; iteration += 1) {
     await emit({ type: 'agent_reasoning', iteration, request_id: requestId });
     let [hasSpoken, hasReasoned] = [false, false];
+    const startsAt = outcome.answer.length;
     const said = await askModel(transport, {
       model,
       keys,
@@ -123,7 +124,15 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
       messages,
       mayCallTools: iteration < MAX_ITERATIONS,
       signal,
-      async onPiece({ kind, text: piece }) {
+      async onPiece({ kind, text: piece, endsHidden }) {
+        if (endsHidden) {
+          const text = outcome.answer.slice(startsAt);
+          outcome.answer = outcome.answer.slice(0, startsAt);
+          outcome.reasoning += text;
+          hasSpoken = false;
+          if (text !== '') await emit({ type: 'reasoning', text, replaces_text: true });
+          return;
+        }
         const isFirst = kind === 'reasoning' ? !hasReasoned : !hasSpoken;
         const soFar = kind === 'reasoning' ? outcome.reasoning : outcome.answer;
         const text = isFirst ? continueText(soFar, piece) : piece;

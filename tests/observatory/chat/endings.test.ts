@@ -167,6 +167,24 @@ describe('the reasoning of a model', () => {
     ]);
   });
 
+  it('may begin without saying so, and is taken back from the answer', async () => {
+    const session_id = randomUUID();
+    const calls = [{ id: 'c1', name: 'list_backup_runs' }];
+    scriptChat(
+      chat.gateway,
+      { text: ['I look.'], calls },
+      { text: ['Hm', '.\n</thi', 'nk>\n\nYes.'] },
+    );
+    const events = await ask({ ...question, session_id });
+    expect(events.slice(-4)).toMatchObject([
+      { type: 'token', text: '.\n' },
+      { type: 'reasoning', text: '\n\nHm.\n', replaces_text: true },
+      { type: 'token', text: '\n\nYes.' },
+      { type: 'done', answer: 'I look.\n\nYes.' },
+    ]);
+    expect((await messagesOf(session_id))[1]).toMatchObject({ content: 'I look.\n\nYes.' });
+  });
+
   it('alone is no answer', async () => {
     scriptChat(chat.gateway, { text: ['<think>Hm.</think>\n'] });
     expect((await ask()).at(-2)).toMatchObject({

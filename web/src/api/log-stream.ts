@@ -1,5 +1,5 @@
 /** A log line as it is streamed. */
-export interface StreamedLog {
+interface StreamedLog {
   id: number;
   level: string;
   message: string;
@@ -25,7 +25,7 @@ export type TabMessage =
   | { type: 'alive' }
   | { type: 'reopen' };
 
-export type Tell = (news: StreamNews) => void;
+type Tell = (news: StreamNews) => void;
 
 const RETRY_MS = 3_000;
 /** Lines that arrive together are passed on together. */

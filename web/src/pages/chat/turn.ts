@@ -72,8 +72,11 @@ export function applyEvent(turn: Turn, event: ChatEvent): Turn {
       return { ...turn, sources: event.sources };
     case 'agent_reasoning':
       return { ...turn, iteration: event.iteration };
-    case 'reasoning':
-      return { ...turn, reasoning: turn.reasoning + event.text };
+    case 'reasoning': {
+      const { text, replaces_text } = event;
+      const left = replaces_text ? turn.text.slice(0, turn.text.length - text.length) : turn.text;
+      return { ...turn, text: left, reasoning: turn.reasoning + text };
+    }
     case 'token':
       return { ...turn, text: turn.text + event.text };
     case 'confirm_required': {
