@@ -5,6 +5,7 @@ import { configuredSecrets } from '../lib/config/secrets.ts';
 import { AppError, errorCodes } from '../lib/errors.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { loadEnvironment } from './environment.ts';
+import { prepareOutgoing } from './outgoing.ts';
 
 /**
  * Runs a command and sets the exit code. Errors that the user can fix are printed as one line on stderr;
@@ -12,6 +13,7 @@ import { loadEnvironment } from './environment.ts';
  */
 export async function runCommand(command: () => Promise<number>): Promise<void> {
   try {
+    await prepareOutgoing(readEnvironment());
     process.exitCode = await command();
   } catch (error) {
     process.exitCode = error instanceof AppError ? errorCodes[error.code].exitCode : 1;

@@ -27,7 +27,8 @@ export interface EncryptedFiles {
 export async function openEncryptedFiles(address: string, folder: string): Promise<EncryptedFiles> {
   const { signal } = new AbortController();
   const onRemark = (text: string) => void process.stderr.write(`${text}\n`);
-  const options = { folder, bytesPerSecond: null, clock: systemClock, signal, onRemark };
+  const place = { environment: {}, folder, bytesPerSecond: null };
+  const options = { ...place, clock: systemClock, signal, onRemark };
   const [store] = await openStores([parseStoreAddress(address)], options);
   if (store === undefined) throw new Error('there is no store');
   const { objects } = store;

@@ -43,6 +43,7 @@ export async function measureSmallArchives(
 
 async function open(address: string, folder: string, archiveFolder: string): Promise<Offsite> {
   const offsite = await openOffsite({
+    environment: {},
     ...{ addresses: [parseStoreAddress(address)], needed: 1, bytesPerSecond: null, recipients: [] },
     ...{ namesKey: null, dataFolder: join(folder, 'data'), archiveFolder, clock: systemClock },
     signal: new AbortController().signal,

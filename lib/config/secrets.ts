@@ -27,6 +27,12 @@ const secretVariables = [
 /** Variables that hold a URL with a password. */
 const addressVariables = ['DATABASE_URL', 'UPSTASH_REDIS_REST_URL', 'KV_REST_API_URL'] as const;
 
+/** Variables of other programs, which they need too, whose URL may hold a password. */
+const proxyVariables = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY'].flatMap((name) => [
+  name,
+  name.toLowerCase(),
+]);
+
 /** All variables that hold a secret. */
 export const secretNames: readonly string[] = [
   ...secretVariables,
@@ -43,14 +49,18 @@ export function configuredSecrets(environment: Environment): string[] {
     const value = environment[name] ?? '';
     return [value, ...value.split(',').map((part) => part.trim())];
   });
-  const passwords = addressVariables.flatMap((name) => passwordsOf(environment[name] ?? ''));
+  const passwords = [...addressVariables, ...proxyVariables].flatMap((name) =>
+    passwordsOf(environment[name] ?? ''),
+  );
   const channels = channelSecrets(environment.ALERT_CHANNELS ?? '');
   return [...new Set([...values, ...passwords, ...channels])].filter((value) => value !== '');
 }
 
 function passwordsOf(address: string): string[] {
-  if (!URL.canParse(address)) return [];
-  const { password, searchParams } = new URL(address);
+  // A proxy may be written without its scheme.
+  const text = address.includes('://') ? address : `http://${address}`;
+  if (!URL.canParse(text)) return [];
+  const { password, searchParams } = new URL(text);
   return [password, decode(password), searchParams.get('password') ?? ''];
 }
 

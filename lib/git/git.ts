@@ -304,6 +304,10 @@ function gitEnvironment(environment: Environment): Environment {
   );
   return {
     ...Object.fromEntries(kept),
+    // curl, and so git, only reads this one in lower case: servers must not let a request set it by a header.
+    ...(environment.HTTP_PROXY
+      ? { http_proxy: environment.http_proxy ?? environment.HTTP_PROXY }
+      : {}),
     LC_ALL: 'C',
     // Nobody is there to be asked. An empty GIT_ASKPASS also overrides core.askPass.
     GIT_TERMINAL_PROMPT: '0',

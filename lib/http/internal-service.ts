@@ -4,6 +4,7 @@ import { AppError, type ErrorCode } from '../errors.ts';
 import { parseJson } from '../json.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { readBoundedText } from './bounded-text.ts';
+import { toOwnServer } from './own-server.ts';
 
 const DEFAULT_TIMEOUT_MS = 15_000;
 const MAX_BYTES = 32 * 2 ** 20;
@@ -46,6 +47,7 @@ export async function callInternalService(
 ): Promise<InternalResponse> {
   try {
     const response = await fetch(`${url.replace(/\/+$/, '')}${path}`, {
+      ...toOwnServer(url),
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         Accept: 'application/json',

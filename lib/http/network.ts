@@ -84,11 +84,16 @@ const parseMetadata = parseOnce([
   ...['fd20:ce::254', 'fd00:42::42', 'fd00:a9fe:a9fe::1'],
 ]);
 
+/** Names of metadata services, which only a machine of that cloud, or a proxy there, can resolve. */
+const metadataName =
+  /^(?:metadata|metadata\.google\.internal|metadata\.goog|instance-data(?:\.ec2\.internal)?)\.?$/i;
+
 /**
  * Whether the host is a link-local address or another cloud metadata address. Also recognizes addresses in brackets,
  * and IPv6 addresses that embed such an IPv4 address.
  */
 export function isLinkLocal(hostname: string): boolean {
+  if (metadataName.test(hostname)) return true;
   const address = withoutBrackets(hostname);
   const forms = [address, embeddedAddress(address)].filter((form) => form !== null);
   return forms.some(

@@ -2,6 +2,7 @@ import { shareInFlight, within } from '../async.ts';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Deps } from '../deps.ts';
 import { messageWithCause } from '../errors.ts';
+import { toOwnServer } from '../http/own-server.ts';
 import { ping } from '../records/ping.ts';
 
 const DATABASE_WITHIN_MS = 3_000;
@@ -50,11 +51,12 @@ async function faultOf(
 /** Asks BACKEND_URL for its /health if set, otherwise the service API of the same deployment. */
 async function askBackend({ config, fetch, clock, askServiceApi }: AskingDeps) {
   const expired = new AbortController();
+  const { BACKEND_URL: url } = config;
   const ask =
-    config.BACKEND_URL === undefined
+    url === undefined
       ? askServiceApi
       : (signal: AbortSignal) =>
-          fetch(`${config.BACKEND_URL}/health`, { signal, redirect: 'manual' });
+          fetch(`${url}/health`, { ...toOwnServer(url), signal, redirect: 'manual' });
   try {
     const response = await within(BACKEND_WITHIN_MS, ask(expired.signal), clock);
     if (!response.ok) throw new Error(`it answered ${response.status}`);

@@ -1,7 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import type { Environment } from '../config/read.ts';
 import { type StoreAddress, storeId } from '../config/stores/store-address.ts';
+import { readProxies } from '../http/proxies.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createFolderStore } from './folder-store.ts';
 import type { GitStore } from './git/git-store.ts';
@@ -13,6 +15,8 @@ import { createPace } from './pace.ts';
 const MAX_BYTES_IN_MEMORY = 64 * 2 ** 20;
 
 interface OpenStoresOptions {
+  /** Through whose proxies buckets are reached. */
+  environment: Environment;
   /** Where interrupted uploads are recorded, in one folder per store. */
   folder: string;
   /** The bandwidth limit for all stores together; null for none. */
@@ -39,10 +43,11 @@ export interface OpenStore {
 /** Opens stores, which are contacted on first use. The S3 client is loaded only if there is a bucket. */
 export async function openStores(
   addresses: readonly StoreAddress[],
-  { folder, bytesPerSecond, clock, signal, onRemark, git }: OpenStoresOptions,
+  { environment, folder, bytesPerSecond, clock, signal, onRemark, git }: OpenStoresOptions,
 ): Promise<OpenStore[]> {
   const pace = createPace(bytesPerSecond, clock, signal);
   const budget = createByteBudget(MAX_BYTES_IN_MEMORY);
+  const proxies = readProxies(environment);
   return Promise.all(
     addresses.map(async (address) => {
       const id = storeId(address);
@@ -64,7 +69,7 @@ export async function openStores(
       const notes = createUploadNotes(join(own, 'uploads'));
       return {
         ...{ id, address, folder: own, repository: null },
-        objects: createS3Store(address, { notes, budget, pace, clock, signal, onRemark }),
+        objects: createS3Store(address, { proxies, notes, budget, pace, clock, signal, onRemark }),
       };
     }),
   );

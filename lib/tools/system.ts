@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { toOwnServer } from '../http/own-server.ts';
 import type { Log } from '../log.ts';
 
 /** Space on the disk of the archives, in bytes; null if their folder cannot be read. */
@@ -61,6 +62,7 @@ export function createSystemFacts({
       const url = withoutCredentials(address);
       try {
         const response = await fetch(`${address}/health`, {
+          ...toOwnServer(address),
           redirect: 'error',
           signal: AbortSignal.any([signal, AbortSignal.timeout(BACKEND_WITHIN_MS)]),
         });

@@ -1,3 +1,4 @@
+import { databaseVariables } from '../config/database.ts';
 import { gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
 import type { WorkerOptions } from './command-context.ts';
@@ -13,7 +14,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const { args, folder, io } = options;
   const command = parseWorkerCommand(args, folder);
   try {
-    return await perform(options, command);
+    return await perform(await trustAuthorities(options, command), command);
   } catch (error) {
     const stopped = stopOf(error);
     if (stopped === null) throw error;
@@ -27,6 +28,20 @@ function stopOf(error: unknown): RunStopped | null {
   const { name, cause } = error instanceof Error ? error : {};
   const stopped = name === 'AbortError' ? cause : error;
   return stopped instanceof RunStopped ? stopped : null;
+}
+
+/** git is given the authorities that the rest of the process trusts. */
+async function trustAuthorities(
+  options: WorkerOptions,
+  command: WorkerCommand,
+): Promise<WorkerOptions> {
+  const { environment, signal, io } = options;
+  if (!environment.NODE_EXTRA_CA_CERTS || command.name === 'help') return options;
+  const { trustInGit } = await import('../git/git-authorities.ts');
+  const { DATA_DIR } = readConfig(databaseVariables, environment);
+  const onRemark = (text: string) => void io.stderr.write(`${text}\n`);
+  const trusting = await trustInGit({ environment, folder: DATA_DIR, signal, onRemark });
+  return { ...options, environment: trusting };
 }
 
 /** Performs a command, and loads only the modules that it needs. */

@@ -4,6 +4,7 @@ import { describeFeatures } from './features.ts';
 import { checkGateway } from './gateway.ts';
 import { checkArchives, checkGit } from './machine.ts';
 import { checkMail } from './mail.ts';
+import { checkAuthorities, checkProxy } from './outgoing.ts';
 import { checkRedis } from './redis.ts';
 import type { Check, Report } from './report.ts';
 import { checkServers } from './service-api.ts';
@@ -18,9 +19,10 @@ export async function examine(subject: Subject): Promise<Report> {
   // Deployed functions have none of this.
   const ofMachine = isHosted
     ? []
-    : [checkGit, checkArchives, checkSpool, checkStores, checkHeartbeat].map((check) =>
-        check(subject),
-      );
+    : [
+        ...[checkProxy, checkAuthorities],
+        ...[checkGit, checkArchives, checkSpool, checkStores, checkHeartbeat],
+      ].map((check) => check(subject));
   const [variables, redis, gateway, mail, servers, ...machine] = await Promise.all([
     checkVariables(subject),
     checkRedis(subject),

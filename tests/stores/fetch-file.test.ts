@@ -31,6 +31,7 @@ async function storeFile(size: number) {
   const sha256 = createHash('sha256').update(plain).digest('hex');
   const key = objectKey(naming.archive('app.bundle'), naming.content(sha256), made.sha256);
   const [store] = await openStores([parseStoreAddress(`file://${nas}`)], {
+    environment: {},
     ...{ folder, bytesPerSecond: null, clock: systemClock, signal, onRemark: () => undefined },
   });
   if (store === undefined) throw new Error('there is no store');

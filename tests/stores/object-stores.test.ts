@@ -18,6 +18,7 @@ const makeFile = (size: number) => makeIn(folder, size);
 
 async function open(address: string, remarks: string[] = []): Promise<ObjectStore> {
   const [store] = await openStores([parseStoreAddress(address)], {
+    environment: {},
     folder: join(folder, 'known'),
     bytesPerSecond: null,
     clock: systemClock,

@@ -52,6 +52,7 @@ it('all stores share one limit, for what they send and what they read', async ()
   await mkdir(join(folder, 'nas'));
   const addresses = [server.address('paced'), `file://${join(folder, 'nas')}`];
   const stores = await openStores(addresses.map(parseStoreAddress), {
+    environment: {},
     ...{ folder: join(folder, 'known'), bytesPerSecond: PART, clock },
     ...{ signal: new AbortController().signal, onRemark: () => undefined },
   });

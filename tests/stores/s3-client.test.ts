@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
+import { readProxies } from '../../lib/http/proxies.ts';
 import { createS3Clients } from '../../lib/stores/s3/s3-client.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { collect } from '../support/store-objects.ts';
@@ -85,14 +86,14 @@ describe.each(['client', 'reader'] as const)('the %s of a bucket', (which) => {
     ],
   ])('follows the address s3://bucket%s', async (parameters, url, region, key) => {
     const address = parseStoreAddress(`s3://bucket${parameters}`) as BucketAddress;
-    const clients = createS3Clients(address, 1_000);
+    const clients = createS3Clients(address, { proxies: readProxies({}), maxSilenceMs: 1_000 });
     expect(await requestOf(clients[which], 'bucket')).toEqual({ url, region, key });
   });
 
   it('finds the region of a profile', async () => {
     vi.stubEnv('AWS_REGION', undefined);
     const address = parseStoreAddress('s3://bucket?profile=other') as BucketAddress;
-    const clients = createS3Clients(address, 1_000);
+    const clients = createS3Clients(address, { proxies: readProxies({}), maxSilenceMs: 1_000 });
     expect(await requestOf(clients[which], 'bucket')).toEqual({
       ...{ url: 'https://bucket.s3.eu-north-1.amazonaws.com/one', key: 'OTHERKEY' },
       region: 'eu-north-1',
@@ -102,7 +103,7 @@ describe.each(['client', 'reader'] as const)('the %s of a bucket', (which) => {
 
 it('each attempt to upload sends all of a body in small pieces, whose progress is seen', async () => {
   const address = parseStoreAddress('s3://bucket?region=eu-central-1') as BucketAddress;
-  const { client } = createS3Clients(address, 1_000);
+  const { client } = createS3Clients(address, { proxies: readProxies({}), maxSilenceMs: 1_000 });
   const Body = randomBytes(1_000_000);
   const sent: Buffer[][] = [];
   client.config.requestHandler.handle = async ({ body }) => {

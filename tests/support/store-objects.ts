@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
+import { readProxies } from '../../lib/http/proxies.ts';
 import { createByteBudget } from '../../lib/stores/byte-budget.ts';
 import type { ObjectFile, ObjectStore } from '../../lib/stores/object-store.ts';
 import { createPace } from '../../lib/stores/pace.ts';
@@ -44,6 +45,7 @@ export function openBucket(
 ): ObjectStore {
   const { signal } = new AbortController();
   return createS3Store(parseStoreAddress(address) as BucketAddress, {
+    proxies: readProxies({}),
     notes: createUploadNotes(join(folder, 'uploads')),
     budget: createByteBudget(64 * 2 ** 20),
     pace: createPace(bytesPerSecond ?? null, clock, signal),

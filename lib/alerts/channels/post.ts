@@ -11,7 +11,7 @@ const MAX_WAIT_MS = 24 * 60 * 60_000;
 const transient = new Set([408, 424, 425, 429]);
 /** Error codes of connections over which nothing was sent. */
 const neverSent =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|.*_CERT.*|ERR_TLS.*|ERR_SSL.*)$/;
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|.*_CERT.*|ERR_TLS.*|ERR_SSL.*|ERR_PROXY_TUNNEL)$/;
 
 /** What is needed to send a request to a service. */
 export interface PostDeps {

@@ -1,11 +1,22 @@
+import { Agent } from 'node:http';
+import { Agent as SecureAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import type { BucketAddress } from '../../config/stores/store-address.ts';
+import { type Proxies, proxyFor } from '../../http/proxies.ts';
 
 const MAX_ATTEMPTS = 6;
 const MAX_CONNECTING_MS = 20_000;
+const MAX_SOCKETS = 16;
 /** An upload at less than this per silence counts as silent. */
 const PIECE_BYTES = 256 * 2 ** 10;
+
+interface Connecting {
+  proxies: Proxies;
+  /** How long no byte may move. */
+  maxSilenceMs: number;
+}
 
 export interface S3Clients {
   /** For everything except the bodies of objects. */
@@ -18,12 +29,17 @@ export interface S3Clients {
  * Creates the clients of a bucket. A request is tried again once no byte has moved for that long. The timer of a
  * connection also runs while we pause a body ourselves, as a bandwidth limit does, so reading has a client without it.
  */
-export function createS3Clients(address: BucketAddress, maxSilenceMs: number): S3Clients {
-  const client = createClient(address, { socketTimeout: maxSilenceMs });
+export function createS3Clients(
+  address: BucketAddress,
+  { proxies, maxSilenceMs }: Connecting,
+): S3Clients {
+  const client = createClient(address, createHandler(proxies, { socketTimeout: maxSilenceMs }));
   const reader = createClient(
     address,
     // A request without a body has nothing to send slowly. The timer ends with the headers of the response.
-    { socketTimeout: 0, requestTimeout: maxSilenceMs, throwOnRequestTimeout: true },
+    createHandler(proxies, {
+      ...{ socketTimeout: 0, requestTimeout: maxSilenceMs, throwOnRequestTimeout: true },
+    }),
     { credentials: () => client.config.credentials() },
   );
   return { client, reader };
@@ -31,7 +47,7 @@ export function createS3Clients(address: BucketAddress, maxSilenceMs: number): S
 
 function createClient(
   { endpoint, region, isPathStyle, profile }: BucketAddress,
-  timeouts: { socketTimeout: number; requestTimeout?: number; throwOnRequestTimeout?: boolean },
+  requestHandler: NodeHttpHandler,
   config: Pick<S3ClientConfig, 'credentials'> = {},
 ): S3Client {
   const client = new S3Client({
@@ -45,12 +61,7 @@ function createClient(
     // Stores other than AWS do not support trailing checksums. Ours are sent with each request.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: {
-      connectionTimeout: MAX_CONNECTING_MS,
-      ...timeouts,
-      httpsAgent: { maxSockets: 16 },
-      httpAgent: { maxSockets: 16 },
-    },
+    requestHandler,
   });
   // The SHA-256 that the store compares also signs the body, which would otherwise be hashed again.
   client.middlewareStack.add(
@@ -76,6 +87,32 @@ function createClient(
     { step: 'finalizeRequest', priority: 'low', name: 'sendInPieces' },
   );
   return client;
+}
+
+/** Sends each request through the proxy for its host, if any. */
+function createHandler(proxies: Proxies, timeouts: NodeHttpHandlerOptions): NodeHttpHandler {
+  const create = (proxyEnv: NodeJS.ProcessEnv) => {
+    const agent = { maxSockets: MAX_SOCKETS, keepAlive: true, proxyEnv };
+    return new NodeHttpHandler({
+      ...{ connectionTimeout: MAX_CONNECTING_MS, ...timeouts },
+      ...{ httpAgent: new Agent(agent), httpsAgent: new SecureAgent(agent) },
+    });
+  };
+  const direct = create({});
+  if (proxies.http === null && proxies.https === null) return direct;
+  const proxied = new Map<string, NodeHttpHandler>();
+  const send = direct.handle.bind(direct);
+  direct.handle = async (request, options) => {
+    const { protocol, hostname, port = '' } = request;
+    const proxy = proxyFor(proxies, new URL(`${protocol}//${hostname}${port && `:${port}`}`));
+    if (proxy === null) return send(request, options);
+    if ('fault' in proxy) throw new Error(proxy.fault);
+    const { href } = proxy.url;
+    const handler = proxied.get(href) ?? create({ HTTP_PROXY: href, HTTPS_PROXY: href });
+    proxied.set(href, handler);
+    return handler.handle(request, options);
+  };
+  return direct;
 }
 
 function* piecesOf(body: Buffer): Generator<Buffer> {

@@ -10,6 +10,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { Clock } from '../../clock.ts';
 import type { BucketAddress } from '../../config/stores/store-address.ts';
+import type { Proxies } from '../../http/proxies.ts';
 import type { ByteBudget } from '../byte-budget.ts';
 import { createFaultGuard } from '../fault-guard.ts';
 import {
@@ -37,6 +38,7 @@ const MAX_SINGLE_BYTES = 8 * 2 ** 20;
 const MAX_SILENCE_MS = 120_000;
 
 export interface S3Options {
+  proxies: Proxies;
   notes: UploadNotes;
   budget: ByteBudget;
   pace: Pace;
@@ -51,8 +53,8 @@ export interface S3Options {
 /** A bucket. Credentials are found and renewed as by the AWS command line. */
 export function createS3Store(bucketAddress: BucketAddress, options: S3Options): ObjectStore {
   const { bucket, prefix, text: address, isConditional } = bucketAddress;
-  const { budget, pace, clock, signal, maxSilenceMs = MAX_SILENCE_MS } = options;
-  const { client, reader } = createS3Clients(bucketAddress, maxSilenceMs);
+  const { proxies, budget, pace, clock, signal, maxSilenceMs = MAX_SILENCE_MS } = options;
+  const { client, reader } = createS3Clients(bucketAddress, { proxies, maxSilenceMs });
   const abort = { abortSignal: signal };
   const damaged = (cause?: unknown) =>
     new StoreFault('damaged', `${address}: it received other bytes than were sent`, { cause });

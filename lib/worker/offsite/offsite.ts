@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
-import { ConfigError } from '../../config/read.ts';
+import { ConfigError, type Environment } from '../../config/read.ts';
 import {
   type GitAddress,
   mayHoldPrivate,
@@ -34,6 +34,7 @@ export interface OffsiteConfig {
 }
 
 export interface OffsiteOptions extends OffsiteConfig {
+  environment: Environment;
   dataFolder: string;
   archiveFolder: string;
   clock: Clock;

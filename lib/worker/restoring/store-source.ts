@@ -78,7 +78,14 @@ export async function openStoreSource(
   const isTemporary = folder !== null;
   const scratch = folder ?? (await createScratch(clock.now(), display));
   const [store] = await openStores([address], {
-    ...{ folder: scratch, bytesPerSecond: null, clock, signal, onRemark: display.line },
+    ...{
+      environment,
+      folder: scratch,
+      bytesPerSecond: null,
+      clock,
+      signal,
+      onRemark: display.line,
+    },
     git: () => openGitAccess(options, display.line),
   });
   if (store === undefined) throw new Error('no store was opened');

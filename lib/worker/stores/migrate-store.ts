@@ -91,14 +91,15 @@ async function migrate(
   { address, dataFolder, isConfirmed, report, naming, cipher }: Migration,
   archiveFolder: string,
 ): Promise<void> {
-  const { clock, signal, io } = options;
+  const { environment, clock, signal, io } = options;
   const onRemark = (text: string) => void io.stderr.write(`${text}\n`);
   const access = openGitAccess(options, onRemark);
   const problem = await access.findPrivacyProblem(address);
   // What is already published there may stay published.
   const beforePush = problem === null ? access.beforePush : async () => undefined;
   const [store] = await openStores([address], {
-    ...{ folder: join(dataFolder, 'stores'), bytesPerSecond: null, clock, signal, onRemark },
+    ...{ environment, folder: join(dataFolder, 'stores'), bytesPerSecond: null },
+    ...{ clock, signal, onRemark },
     git: () => ({ ...access, beforePush, mayHaveFiles: true }),
   });
   const repository = store?.repository ?? null;

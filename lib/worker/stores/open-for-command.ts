@@ -79,7 +79,7 @@ export async function openForCommand(
   const folder = join(resolve(config.DATA_DIR), 'stores');
   const onRemark = (text: string) => void options.io.stderr.write(`${text}\n`);
   const stores = await openStores(addresses, {
-    ...{ folder, bytesPerSecond: null, clock, signal, onRemark },
+    ...{ environment, folder, bytesPerSecond: null, clock, signal, onRemark },
     git: () => openGitAccess(options, onRemark),
   });
   return stores.map((store) => {

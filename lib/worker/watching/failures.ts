@@ -31,7 +31,7 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   },
   certificate: {
     what: 'the certificate of the host is not valid',
-    todo: 'renew it, or have git trust its issuer (http.sslCAInfo)',
+    todo: 'renew it, or trust its issuer: name a PEM file in NODE_EXTRA_CA_CERTS',
   },
   disk: {
     what: 'the disk is full',

@@ -20,6 +20,7 @@ export async function createStoreLedger(
   folder: string,
 ): Promise<StoreLedger> {
   const [store] = await openStores([parseStoreAddress(address)], {
+    environment: {},
     folder,
     bytesPerSecond: null,
     clock: systemClock,

@@ -20,6 +20,7 @@ it('a store too large for one listing shows each archive completely in one of se
   await mkdir(root);
   const { signal } = new AbortController();
   const [store] = await openStores([parseStoreAddress(`file://${root}`)], {
+    environment: {},
     folder: join(folder, 'data'),
     ...{ bytesPerSecond: null, clock: systemClock, signal, onRemark: () => undefined },
   });

@@ -31,6 +31,7 @@ const server = useS3Server();
 /** A machine with the archive and its own ledger of the store. */
 async function machine(name: string, address: string, cipher: Cipher | null = null) {
   const [store] = await openStores([parseStoreAddress(address)], {
+    environment: {},
     folder: join(world.folder, name),
     bytesPerSecond: null,
     clock: systemClock,

@@ -28,6 +28,7 @@ it('two machines that push one archive at once both store it, even after BACKUP_
   const recipients = [await identityToRecipient(await generateIdentity())];
   const open = async (name: string, namesKey: string) => {
     const offsite = await openOffsite({
+      environment: {},
       ...{ addresses: [localRepository(target)], needed: null, bytesPerSecond: null },
       ...{ recipients, namesKey, archiveFolder: world.archives, clock: systemClock },
       ...{ dataFolder: join(world.folder, name), log: silentLog },
