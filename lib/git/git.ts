@@ -6,6 +6,7 @@ import { childEnvironment } from '../processes/child-environment.ts';
 import { superviseGroup } from '../processes/process-group.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { RecordTooLong, splitRecords } from '../text/split-records.ts';
+import { readableFailure } from './failure-text.ts';
 import { credentialSettings, type GitCredential } from './git-credential.ts';
 import { describeStall, watchForStall } from './stall.ts';
 
@@ -354,7 +355,7 @@ function describeFailure(ending: Ending, timedOut: boolean, command: string): Gi
   if (ending.isMaxBuffer) {
     return new GitError(`git ${command} wrote too much output and was stopped`, 'output');
   }
-  const errorOutput = cleanText(Buffer.from(ending.stderr ?? []).toString());
+  const errorOutput = readableFailure(Buffer.from(ending.stderr ?? []).toString());
   const end = ending.signal ? `was stopped by ${ending.signal}` : `ended with ${ending.exitCode}`;
   const fault = ending.signal ? 'stopped' : 'failed';
   return new GitError(errorOutput === '' ? `git ${command} ${end}` : errorOutput, fault);

@@ -69,7 +69,7 @@ describe('a command line', () => {
     const temporary = parse('restore', 'team/app', ...push, '--overwrite');
     expect(temporary).toMatchObject({
       isBare: true,
-      target: expect.stringMatching(/^\/home\/ada\/\.push-\w{16}$/),
+      target: expect.stringMatching(/\/backup-observatory-push-\w{16}\/repository\.git$/),
       push: { mayOverwrite: true, isTemporary: true },
     });
     expect(parse('restore', 'team/app', ...push, '--overwrite')).toEqual(temporary);

@@ -1,6 +1,9 @@
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseWorkerCommand } from '../../lib/worker/command-line.ts';
+import type { RestoreCommand } from '../../lib/worker/restoring/restore-commands.ts';
 import { type ArchiveFolder, createArchiveFolder } from '../support/archives.ts';
 import { createChain } from '../support/chains.ts';
 import { killWorker } from '../support/fleet.ts';
@@ -38,6 +41,15 @@ const push = (to: string, ...args: string[]) =>
     folder: archives.outside,
     databaseUrl: 'postgres://127.0.0.1:1/none',
   });
+/** The folders of temporary repositories of this command. */
+const leftovers = async () => {
+  const { target } = parseWorkerCommand(
+    ['restore', 'team/app', '--push', remote],
+    archives.outside,
+  ) as RestoreCommand;
+  const name = basename(dirname(target));
+  return (await readdir(tmpdir())).filter((one) => one === name);
+};
 const ownRefs = async () =>
   (await listRefs(app.path)).filter((line) => /refs\/(?:heads|tags|notes)\//.test(line));
 const refsOfRemote = async () =>
@@ -47,6 +59,7 @@ describe('--push', () => {
   it('fills an empty repository with branches, tags and notes, and sets HEAD', async () => {
     const { code, stdout, stderr } = await push(remote);
     expect([code, stderr]).toEqual([0, expect.stringContaining(`pushing 2 branches, 1 tag`)]);
+    expect(stdout).toMatch(/^Restored team\/app, version 1 of [^,\n]+\n/);
     expect(stdout.slice(stdout.indexOf('Pushed'))).toBe(
       [
         `Pushed to ${remote}`,
@@ -112,15 +125,15 @@ describe('--push', () => {
     const killed = startScript('worker', {
       args: ['restore', 'team/app', '--push', remote],
       cwd: archives.outside,
-      env: { BACKUP_ARCHIVE_PATH: archives.root },
+      env: { BACKUP_ARCHIVE_PATH: archives.root, TMPDIR: tmpdir() },
     });
     await killed.waitFor(/pushing 2 branches/);
     await killWorker(killed);
-    const left = (await readdir(archives.outside)).filter((name) => name.startsWith('.push-'));
-    expect(left).toHaveLength(1);
+    expect(await leftovers()).toHaveLength(1);
     await rm(hook);
     expect((await push(remote, '--overwrite')).code).toBe(0);
     expect(await refsOfRemote()).toEqual(await ownRefs());
+    expect(await leftovers()).toEqual([]);
     expect((await readdir(archives.outside)).sort()).toEqual(['app', 'remote.git']);
   });
 

@@ -32,6 +32,8 @@ describe.skipIf(!hasOpenssl)(
     let gitServer: GitServer;
     let pings: PingServer;
     let other: ScriptedServer;
+    let name: string;
+    let made = 0;
     beforeEach(async () => {
       network = await startCompanyNetwork(folder);
       gitServer = await startGitServer();
@@ -39,7 +41,9 @@ describe.skipIf(!hasOpenssl)(
       other = await startScriptedServer(({ path }) => ({ status: 200, body: answers[path] ?? {} }));
       const app = await createRepository(join(folder, 'app'));
       await app.commit({ 'a.txt': 'a' });
-      gitServer.serve('team/app.git', app.path);
+      // Archives of earlier tests are recorded in the same database.
+      name = `app${++made}`;
+      gitServer.serve(`team/${name}.git`, app.path);
     });
     afterEach(async () => {
       await network.close();
@@ -66,7 +70,7 @@ describe.skipIf(!hasOpenssl)(
       const url = network.publish('git', gitServer.url);
       const pinged = new URL(pings.address);
       const HEARTBEAT_URL = `${network.publish('ping', pinged.origin)}${pinged.pathname}`;
-      return worker(['run', '--source', `${url}/team/app.git`], {
+      return worker(['run', '--source', `${url}/team/${name}.git`], {
         ...{ DATABASE_URL: database.url, BACKUP_STORES: storeAt('s3', 'one'), HEARTBEAT_URL },
         ...env,
       });
@@ -74,8 +78,8 @@ describe.skipIf(!hasOpenssl)(
 
     it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY'])(
       'a run reaches git, the bucket and the heartbeat through %s',
-      async (name) => {
-        const env = { [name]: network.proxy, ...trusting(), DRILL_BUDGET_MINUTES: '0' };
+      async (variable) => {
+        const env = { [variable]: network.proxy, ...trusting(), DRILL_BUDGET_MINUTES: '0' };
         const { code, stdout, stderr } = await backUp(env);
         expect(code, stdout + stderr).toBe(0);
         expect(new Set(network.asked)).toEqual(
@@ -95,7 +99,7 @@ describe.skipIf(!hasOpenssl)(
       const { code, stdout, stderr } = await backUp({});
       expect(code, stdout + stderr).toBe(0);
       const args = ['restore', '--from', storeAt('s3', 'one'), '--list'];
-      expect((await worker(args, {})).stdout).toContain('team/app');
+      expect((await worker(args, {})).stdout).toContain(`team/${name}`);
       expect(await readdir(join(folder, '.data'))).toContain('git-authorities.pem');
     });
 
@@ -125,13 +129,13 @@ describe.skipIf(!hasOpenssl)(
 
     it.each(['HTTP_PROXY', 'http_proxy'])(
       'http goes through %s, also that of git',
-      async (name) => {
-        const args = ['run', '--source', `${gitServer.url}/team/app.git`];
+      async (variable) => {
+        const args = ['run', '--source', `${gitServer.url}/team/${name}.git`];
         const stores = {
           BACKUP_STORES: s3.address('two', '&private=yes'),
           HEARTBEAT_URL: pings.address,
         };
-        const env = { DATABASE_URL: database.url, ...stores, [name]: network.proxy };
+        const env = { DATABASE_URL: database.url, ...stores, [variable]: network.proxy };
         const { code, stdout, stderr } = await worker(args, env);
         expect(code, stdout + stderr).toBe(0);
         const hosts = network.asked.map((line) => line.split(' ')[1] ?? '');
@@ -148,7 +152,7 @@ describe.skipIf(!hasOpenssl)(
         ...{ args: ['test'], cwd: folder },
         env: {
           ...{ HTTPS_PROXY: network.proxy, ...trusting() },
-          ALERT_CHANNELS: `gotify://GotifyTokenOfTests@${host}/base/GotifyTokenOfTests`,
+          ALERT_CHANNELS: `gotify+https://${host}/base/GotifyTokenOfTests`,
         },
       });
       expect({ stdout, asked: network.asked }, stderr).toEqual({

@@ -57,6 +57,8 @@ function createClient(
     ...(profile === null ? {} : { profile }),
     ...config,
     forcePathStyle: isPathStyle,
+    // A store that names the region of a bucket is asked there.
+    followRegionRedirects: true,
     maxAttempts: MAX_ATTEMPTS,
     // Stores other than AWS do not support trailing checksums. Ours are sent with each request.
     requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -1,11 +1,21 @@
 import { cleanText } from '../../text/clean-text.ts';
+import { formatDuration } from '../../text/units.ts';
 import { StoreFault, type StoreFaultKind } from '../object-store.ts';
 
 const MAX_REASON_LENGTH = 300;
+/** What S3 and others answer to a request whose time is not theirs. */
+const clockFaults =
+  /^(?:RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|AuthFailure|InvalidSignatureException|SignatureDoesNotMatch|AccessDenied)$/;
+const MAX_CLOCK_DIFFERENCE_MS = 4 * 60_000;
 const NO_REGION = 'Region is missing';
 
 /** An error of the S3 client, with the names that stores use. */
 interface S3Error extends Error {
+  /** The region in the body of some refusals. */
+  Region?: string;
+  /** The time of the store, in the refusal of a request with another time. */
+  ServerTime?: string;
+  $response?: { headers?: Record<string, string> };
   $metadata?: { httpStatusCode?: number };
   code?: string;
 }
@@ -27,11 +37,14 @@ export function isTaken(error: unknown): boolean {
   );
 }
 
-/** Converts an error of the S3 client to a store fault. `secrets` are cut out: a store may echo what it was sent. */
+/**
+ * Converts an error of the S3 client to a store fault. `secrets` are cut out: a store may echo what it was sent. `now`
+ * is the time of this machine, in milliseconds.
+ */
 export function explainS3Error(
   address: string,
   error: unknown,
-  secrets: readonly string[],
+  { secrets, now }: { secrets: readonly string[]; now: number },
 ): StoreFault {
   const { name, message, $metadata, code } = error as S3Error;
   const status = $metadata?.httpStatusCode;
@@ -42,14 +55,43 @@ export function explainS3Error(
     `${name}: ${message}`,
   );
   const reason = cleanText(text, MAX_REASON_LENGTH);
-  return new StoreFault(kind, `${address}: ${reason}${answer}${adviceOn(name, message)}`);
+  return new StoreFault(kind, `${address}: ${reason}${answer}${adviceOn(error as S3Error, now)}`);
 }
 
-/** Advice for an error of the client that contains none. */
-function adviceOn(name: string, message: string): string {
+/** Advice for an error that contains none. */
+function adviceOn(error: S3Error, now: number): string {
+  const { name, message } = error;
+  const off = clockDifference(error, now);
+  if (off !== null) {
+    const [amount, way] = [formatDuration(Math.abs(off)), off > 0 ? 'behind' : 'ahead of'];
+    return `; the clock of this machine is ${amount} ${way} that of the store: set it, for example with NTP`;
+  }
+  const region = regionOf(error);
+  if (region !== null)
+    return `; the bucket is in the region ${region}: add \`region=${region}\` to the address`;
   if (message === NO_REGION) return '; add `region=…` to the address, or set AWS_REGION';
   if (name !== 'CredentialsProviderError') return '';
   return '; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add `profile=…` to the address';
+}
+
+/** The region that a store names when it refuses a request because of another; null if it names none. */
+function regionOf({ name, Region, $metadata, $response }: S3Error): string | null {
+  const named = $response?.headers?.['x-amz-bucket-region'] ?? Region ?? '';
+  const isOther =
+    [301, 307].includes($metadata?.httpStatusCode ?? 0) ||
+    /^(?:PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocationConstraintException)$/.test(
+      name,
+    );
+  return isOther && /^[a-z0-9-]{1,50}$/.test(named) ? named : null;
+}
+
+/** Milliseconds by which the store's clock is ahead of ours, if it refused a request because of that; else null. */
+function clockDifference({ name, ServerTime, $response }: S3Error, now: number): number | null {
+  if (!clockFaults.test(name)) return null;
+  const stated = Date.parse(ServerTime ?? $response?.headers?.date ?? '');
+  const off = stated - now;
+  // The signature may also be wrong for another reason.
+  return Math.abs(off) > MAX_CLOCK_DIFFERENCE_MS ? off : null;
 }
 
 function kindOf(name: string, status: number | undefined, code?: string): StoreFaultKind {

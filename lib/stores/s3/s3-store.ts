@@ -58,7 +58,8 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
   const abort = { abortSignal: signal };
   const damaged = (cause?: unknown) =>
     new StoreFault('damaged', `${address}: it received other bytes than were sent`, { cause });
-  const explain = async (error: unknown) => explainS3Error(address, error, await secretsOf(client));
+  const explain = async (error: unknown) =>
+    explainS3Error(address, error, { secrets: await secretsOf(client), now: clock.now() });
   const guard = createFaultGuard(signal, explain);
   const find = (Key: string) =>
     client

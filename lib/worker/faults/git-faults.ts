@@ -12,6 +12,10 @@ export type FaultKind =
   | 'folder'
   | 'archive'
   | 'shallow'
+  | 'partial'
+  | 'grafted'
+  | 'format'
+  | 'proxy'
   | 'damaged'
   | 'emptied'
   | 'push'
@@ -49,6 +53,13 @@ const kinds: readonly [FaultKind, RegExp][] = [
     /waited for a file system|read-only file system|input\/output error|stale file handle|insufficient permission for adding|unable to (?:create|write|open|append to) .{0,300}: permission denied|\b(?:EROFS|EACCES|EPERM|EIO|ESTALE|ENODEV|ENOTCONN)\b/i,
   ],
   ['shallow', /\brepository is shallow\b/i],
+  ['partial', /^the repository is a partial clone\b/],
+  ['grafted', /^the repository hides a part of its history with grafts\b/],
+  ['format', /^the repository (?:is in a format that this git does not read|uses the extension)\b/],
+  [
+    'proxy',
+    /CONNECT tunnel failed|from proxy after CONNECT|proxy CONNECT aborted|could not resolve proxy|establish tunnel|the proxy answered|returned error: 407\b/i,
+  ],
   [
     'rate limit',
     /rate limit|too many requests|abuse detection|\b(?:returned error:|HTTP|answered) 429\b/i,
@@ -69,7 +80,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'damaged',
-    /\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object/i,
+    /\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|a ref of the repository points to|did not receive expected object|unable to read [0-9a-f]{40}|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object/i,
   ],
   [
     'host',
@@ -77,7 +88,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'network',
-    /could not resolve (?:host|proxy)|name resolution|(?:failed|could not|couldn't|unable) to connect|connect to host .{0,300}port|connection (?:was )?(?:refused|reset|closed|aborted|timed out)|(?:network|host) is unreachable|no route to host|broken pipe|timed out|operation too slow|time-?out was reached|no data for|SSL_ERROR_SYSCALL|unexpected eof while reading|(?:gnutls|ssl|tls)[ _-](?:recv|read|send|write|handshake|connect)|TLS connection was non-properly terminated|empty reply from server|unexpected disconnect|early EOF|hung up (?:unexpectedly|upon)|transfer closed with outstanding|HTTP\/2 (?:stream|framing)|does not answer|\bRPC failed; curl (?:5|6|7|18|28|35|52|55|56|92)\b|git ls-remote did not end in time/i,
+    /could not resolve host|name resolution|(?:failed|could not|couldn't|unable) to connect|connect to host .{0,300}port|connection (?:was )?(?:refused|reset|closed|aborted|timed out)|(?:network|host) is unreachable|no route to host|broken pipe|timed out|operation too slow|time-?out was reached|no data for|SSL_ERROR_SYSCALL|unexpected eof while reading|(?:gnutls|ssl|tls)[ _-](?:recv|read|send|write|handshake|connect)|TLS connection was non-properly terminated|empty reply from server|unexpected disconnect|early EOF|hung up (?:unexpectedly|upon)|transfer closed with outstanding|HTTP\/2 (?:stream|framing)|does not answer|\bRPC failed; curl (?:5|6|7|18|28|35|52|55|56|92)\b|git ls-remote did not end in time/i,
   ],
 ];
 

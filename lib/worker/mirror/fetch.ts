@@ -9,6 +9,11 @@ const MAX_DEFECT_LENGTH = 200;
 const shallowSource =
   /shallow update not allowed|source repository is shallow|shallow roots are not allowed/;
 
+/** The source said this, not our own git: a store in a git repository is a partial clone on purpose. */
+const partialSource = /remote: .{0,300}(?:promisor remote|lazy fetching disabled)/;
+const graftedSource = /info\/grafts is deprecated.*|did not receive expected object.*info\/grafts/;
+const missingTarget = /upload-pack: not our ref ([0-9a-f]{40,64})/;
+
 interface FetchOptions {
   source: Source;
   /** Called for each transfer. */
@@ -71,8 +76,27 @@ export function explainTransfer(error: GitError, { isLocal, location }: Source):
   if (isLocal && error.message === `fatal: repository '${location}' does not exist`) {
     return new GitError(`${location} does not appear to be a git repository`);
   }
-  if (!shallowSource.test(error.message)) return error;
+  const { message } = error;
+  if (shallowSource.test(message)) {
+    return new GitError(
+      'the repository is shallow, so its history is incomplete; run `git fetch --unshallow` in it',
+    );
+  }
+  if (partialSource.test(message)) {
+    return new GitError(
+      'the repository is a partial clone, which lacks objects that its own remote has; back up that remote, or complete it with `git config --unset remote.origin.partialCloneFilter` and `git fetch --refetch`',
+    );
+  }
+  if (graftedSource.test(message)) {
+    return new GitError(
+      'the repository hides a part of its history with grafts (info/grafts), so git cannot copy all of it; run `git replace --convert-graft-file` in it',
+    );
+  }
+  const [, id] = missingTarget.exec(message) ?? [];
+  if (id === undefined) return error;
+  // A file that holds no object id is read as this one.
+  const target = /^0+$/.test(id) ? 'no object' : `an object that it lacks, ${id}`;
   return new GitError(
-    'the repository is shallow, so its history is incomplete; run `git fetch --unshallow` in it',
+    `a ref of the repository points to ${target}; \`git fsck\` and \`git for-each-ref\` in it name the ref, which can be deleted or fetched again`,
   );
 }

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import type { Restored } from '../../restore/restore.ts';
@@ -9,6 +9,7 @@ import type { WorkerOptions } from '../command-context.ts';
 import type { Display } from '../display.ts';
 import type { ArchiveSource } from './archive-source.ts';
 import { askToOverwrite } from './ask-to-overwrite.ts';
+import { isKept, makeOwnFolder } from './download-folder.ts';
 import { openRemote, type PushedRefs, type RemoteRefs, readOwnRefs } from './push-refs.ts';
 import type { PushChoice, RestoreCommand } from './restore-commands.ts';
 import { restoreOne } from './restore-one.ts';
@@ -38,11 +39,14 @@ export async function restoreAndPush(
   const git = createGit(environment, signal);
   const remote = openRemote(git, to);
   try {
-    // A killed attempt may have left it.
-    if (push.isTemporary) await rm(target, { recursive: true, force: true });
     // Before the download, so that wrong credentials are noticed at once.
     const before = await remote.list();
     await checkOverwriting(before);
+    if (push.isTemporary) {
+      await makeOwnFolder(dirname(target));
+      // A killed attempt may have left it.
+      await rm(target, { recursive: true, force: true });
+    }
     const { unwritten } = await restoreOne(options, command, source, display, (restored) =>
       pushAll(restored, before),
     );
@@ -54,6 +58,9 @@ export async function restoreAndPush(
     }
     if (!(error instanceof GitError)) throw error;
     throw new AppError('SERVICE_UNAVAILABLE', `${address}: ${error.message}`, { cause: error });
+  } finally {
+    // A download that was interrupted stays there.
+    if (push.isTemporary) await isKept(dirname(target));
   }
 
   /** Throws NotPushed if something did not arrive. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrongUsage } from '../../command-line.ts';
 import type { StoreAddress } from '../../config/stores/store-address.ts';
@@ -169,7 +170,7 @@ function describeRestore(
     choice: options.at ?? options.version ?? 'newest',
     ref: options.ref ?? null,
     isBare: options.bare === true || isTemporary,
-    target: resolve(folder, to ?? temporaryName(repository, push)),
+    target: to === undefined ? temporaryTarget(repository, push, folder) : resolve(folder, to),
     store,
     push:
       push === undefined
@@ -178,9 +179,11 @@ function describeRestore(
   };
 }
 
-/** Depends on the command alone, so that repeating the command resumes it. */
-function temporaryName(...parts: (string | null | undefined)[]): string {
-  return `.push-${createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 16)}`;
+/** Depends on the command and its user alone, so that repeating the command resumes it. */
+function temporaryTarget(...command: (string | null | undefined)[]): string {
+  const parts = [process.getuid?.(), ...command].join('\0');
+  const hash = createHash('sha256').update(parts).digest('hex').slice(0, 16);
+  return join(tmpdir(), `backup-observatory-push-${hash}`, 'repository.git');
 }
 
 function parsePush(text: string, folder: string): Source {

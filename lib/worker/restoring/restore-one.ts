@@ -16,7 +16,7 @@ export async function restoreOne(
   display: Display,
   finish: (restored: Restored) => Promise<void> = async () => undefined,
 ): Promise<Restored> {
-  const { choice, ref, isBare, target, repository: name } = command;
+  const { choice, ref, isBare, target, push, repository: name } = command;
   const onFile = (done: number, total: number) =>
     display.progress(done, total, `${name}: unpacking`);
   try {
@@ -24,7 +24,7 @@ export async function restoreOne(
       const context = { environment, clock, signal, onFile };
       const restored = await restoreVersion({ ...archives, ref, isBare, target }, context);
       display.clear();
-      io.stdout.write(describeRestored(restored, target));
+      io.stdout.write(describeRestored(restored, push?.isTemporary ? null : target));
       await finish(restored);
       return restored;
     });

@@ -10,20 +10,23 @@ const MAX_CELL_LENGTH = 600;
 /** The length of the longest path, quoted. */
 const MAX_PATH_LENGTH = 8_192;
 
-/** Describes for people what was restored and how it was proved. */
-export function describeRestored(restored: Restored, target: string): string {
+/** Describes for people what was restored and how it was proved. `target` is null for a folder that will not stay. */
+export function describeRestored(restored: Restored, target: string | null): string {
   const { repository, version, at, files, sizeBytes, isRecorded } = restored;
   const which = version === null ? `the archive of ${at}` : `version ${version} of ${at}`;
   const hashes = isRecorded
     ? `the SHA-256 of ${version === null ? '' : 'the manifest and '}every file, `
     : '';
   const unproved = isRecorded ? '' : '; no SHA-256 is recorded';
+  const place = target === null ? '' : `, to ${removeDeceptiveCharacters(target)}`;
   return `${[
-    `Restored ${cleanText(repository, MAX_CELL_LENGTH)}, ${which}, to ${removeDeceptiveCharacters(target)}`,
+    `Restored ${cleanText(repository, MAX_CELL_LENGTH)}, ${which}${place}`,
     `  Refs: ${countRefs(restored.refs)}; HEAD is ${describeHead(restored)}`,
     `  From: ${counted(files, 'file')}, ${formatBytes(sizeBytes)}`,
     `  Proved: ${hashes}every object, the whole history, and all refs${unproved}`,
-    ...(restored.unwritten === null ? [] : describeUnwritten(restored.unwritten, target)),
+    ...(restored.unwritten === null || target === null
+      ? []
+      : describeUnwritten(restored.unwritten, target)),
   ].join('\n')}\n`;
 }
 

@@ -49,6 +49,22 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
     what: 'a shallow clone, whose history is incomplete',
     todo: 'run `git fetch --unshallow` in it, or back up what it was cloned from',
   },
+  partial: {
+    what: 'a partial clone, which lacks objects',
+    todo: 'back up what it was cloned from, or complete it as the log says',
+  },
+  grafted: {
+    what: 'its history is cut off by grafts',
+    todo: 'run `git replace --convert-graft-file` in it',
+  },
+  format: {
+    what: 'its format is not one that this git reads',
+    todo: 'the log names it; upgrade git, here or where the repository is',
+  },
+  proxy: {
+    what: 'the proxy refused the connection or cannot be reached',
+    todo: 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY; `npm run doctor` shows what is in effect',
+  },
   damaged: {
     what: 'the repository is damaged at its source',
     todo: 'run `git fsck` where it comes from; the last archive is kept',
