@@ -23,7 +23,11 @@ export function parseCommandLine(program: Command, args: readonly string[]): str
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return printed.trimEnd();
-    throw wrongUsage([describe(error), printed].join('\n\n').trimEnd());
+    const message =
+      error.code === 'commander.unknownCommand'
+        ? describeUnknown(findCommand(program, args), error)
+        : describe(error);
+    throw wrongUsage([message, printed].join('\n\n').trimEnd());
   }
 }
 
@@ -53,12 +57,32 @@ function checkOptionValues(commands: readonly Command[], args: readonly string[]
   }
 }
 
+/** The innermost command that the arguments name. */
+function findCommand(program: Command, args: readonly string[]): Command {
+  let found = program;
+  for (const arg of args.filter((each) => !each.startsWith('-'))) {
+    const next = found.commands.find((each) => each.name() === arg || each.aliases().includes(arg));
+    if (next === undefined) return found;
+    found = next;
+  }
+  return found;
+}
+
+/** Names what was typed only if it looks like the name of a command: it may also be a secret in the wrong place. */
+function describeUnknown({ commands }: Command, { message }: CommanderError): string {
+  const [, typed = ''] = /unknown command '(.*)'/s.exec(message) ?? [];
+  const [, near] = /\(Did you mean (.*)\?\)\s*$/s.exec(message) ?? [];
+  const shown = /^[a-z][a-z-]{0,29}$/i.test(typed) ? ` '${typed}'` : '';
+  const meant = near === undefined ? '' : ` (Did you mean ${near}?)`;
+  const names = commands.map((command) => command.name()).join(', ');
+  return `unknown command${shown}${meant}\nThe commands are: ${names}`;
+}
+
 function describe({ code, message }: CommanderError): string {
   if (code === 'commander.help') return 'the command is incomplete';
   return message
     .replace('error: ', '')
     .replace('\n', ' ')
-    .replace(/^unknown command '.*'/s, 'unknown command')
     .replace(/^(unknown option '--?[\w-]*).*'/s, "$1'")
     .replace(/ argument '.*' is invalid\./s, ' is invalid.')
     .replace(/(arguments? but got \d+): .*/s, '$1');

@@ -14,6 +14,7 @@ import { listenPort, listenVariables, ownUrl } from '../lib/config/listen.ts';
 import { type LocalConfig, localVariables } from '../lib/config/local/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/config/read.ts';
 import { configuredSecrets } from '../lib/config/secrets.ts';
+import { MIN_SECRET_LENGTH } from '../lib/config/values.ts';
 import type { Database } from '../lib/database/database.ts';
 import { startMaintenance } from '../lib/database/embedded/maintenance.ts';
 import { migrate } from '../lib/database/migrate.ts';
@@ -223,6 +224,6 @@ function readPort({
   if (port === 0) return null;
   if (password !== undefined) return { port, password };
   throw new ConfigError(
-    'EMBEDDED_DB_PASSWORD must be set, with at least 12 characters, if EMBEDDED_DB_PORT is',
+    `EMBEDDED_DB_PASSWORD must be set, with at least ${MIN_SECRET_LENGTH} characters, if EMBEDDED_DB_PORT is`,
   );
 }

@@ -107,7 +107,7 @@ describe('npm start with nothing configured', () => {
     // With a port there is one more secret: the database's password, which is generated and shown.
     const { EMBEDDED_DB_PASSWORD, ...kept } = await readSecrets();
     expect(kept).toEqual(secrets);
-    expect(EMBEDDED_DB_PASSWORD).toMatch(/^[\w-]{24}$/);
+    expect(EMBEDDED_DB_PASSWORD).toMatch(/^[\w-]{43}$/);
     const url = `postgres://postgres:${EMBEDDED_DB_PASSWORD}@127.0.0.1:${port}/postgres`;
     expect(server.output()).toContain(` and at ${url}\n`);
     await (await connect(url)).end();
@@ -120,7 +120,7 @@ describe('npm start with nothing configured', () => {
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     server = await startIn(folder.path, {
       EMBEDDED_DB_PORT: String(await findFreePort(20_100)),
-      EMBEDDED_DB_PASSWORD: 'chosen-by-hand',
+      EMBEDDED_DB_PASSWORD: 'chosen-by-hand'.repeat(3),
     });
     expect(await statusOf(`${server.url}/ready`)).toBe(200);
     expect((await paste(server.output(), folder)).answer).toHaveProperty('total_runs', 0);

@@ -100,7 +100,7 @@ describe('npm run users', () => {
   ])('reports wrong usage with exit code 2: %j', async (args = []) => {
     const { code, stderr } = await users(args);
     expect(code).toBe(2);
-    expect(stderr).not.toMatch(/frob|two|\n {4}at /);
+    expect(stderr).not.toMatch(/two|\n {4}at /);
   });
 
   it('says on stderr that there are no users yet', async () => {

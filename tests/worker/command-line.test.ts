@@ -62,8 +62,9 @@ describe('a command line', () => {
   });
 
   it.each([
-    [['rnu'], /^unknown command \(Did you mean run\?\)$/],
-    [['frobnicate'], /^unknown command$/],
+    [['rnu'], /^unknown command 'rnu' \(Did you mean run\?\)\nThe commands are: run, .*forget/],
+    [['frobnicate'], /^unknown command 'frobnicate'\nThe commands are: run, /],
+    [['store', 'chekc'], /^unknown command 'chekc' .*\nThe commands are: check, copy, /],
     [['--hepl'], "unknown option '--hepl' (Did you mean --help?)"],
     [['run', '--sorce', 'a'], "unknown option '--sorce' (Did you mean --source?)"],
     [['run', '--source', 'a', '--evry=5'], /^unknown option '--evry' \(Did you mean --every\?\)$/],
@@ -96,7 +97,8 @@ describe('a command line', () => {
     [['run', '--exclude', 'h*u*n*ter*'], 'A pattern may have at most 3 * in each part'],
     [['run', '--exclude', '{a}{b}{hunter}'], 'A pattern may have at most 2 {'],
     [['run', '--exclude='], 'option --exclude needs a value'],
-    [["it's hunter"], /^unknown command$/],
+    [["it's hunter"], /^unknown command\nThe commands are: run, /],
+    [['hunter2-of-0123456789'], /^unknown command\nThe commands are: run, /],
     [[], /^the command is incomplete\n\nUsage: npm run worker --/],
   ])('rejects %j as wrong usage, without repeating a value', (args, fault) => {
     const message = faultOf(() => parse(...args));

@@ -66,7 +66,7 @@ describe('npm run worker', () => {
 it.each([
   [['--help'], 0, /The backup worker/, /^$/],
   [['run', '--help'], 0, /Backs up git repositories/, /^$/],
-  [['rnu'], 2, /^$/, /^unknown command \(Did you mean run\?\)\n$/],
+  [['rnu'], 2, /^$/, /^unknown command 'rnu' \(Did you mean run\?\)\nThe commands are: run, .*\n$/],
   [['run', '--sorce', 'a'], 2, /^$/, /^unknown option '--sorce' \(Did you mean --source\?\)\n$/],
 ])('worker %j exits with %d', async (args, code, stdout, stderr) => {
   expect(await runScript('worker', { args, cwd: folder })).toEqual({

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, chmodSync, mkdirSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { parseEnv } from 'node:util';
 import { ConfigError, type Environment } from '../read.ts';
+import { MIN_SECRET_LENGTH } from '../values.ts';
 
 const secret = () => randomBytes(32).toString('base64url');
 
@@ -13,12 +15,19 @@ const generators: Record<string, () => string> = {
   CREDENTIALS_ENCRYPTION_KEY: () => randomBytes(32).toString('base64'),
   AUTH_USERNAME: () => 'admin',
   AUTH_PASSWORD: () => randomBytes(18).toString('base64url'),
-  EMBEDDED_DB_PASSWORD: () => randomBytes(18).toString('base64url'),
+  EMBEDDED_DB_PASSWORD: secret,
 };
 
 /** Whether the feature that needs this secret is enabled. */
 function isNeeded(name: string, { EMBEDDED_DB_PORT }: Environment): boolean {
   return name !== 'EMBEDDED_DB_PASSWORD' || Number(EMBEDDED_DB_PORT || 0) !== 0;
+}
+
+/** Whether it is unset, or a password of the database that an earlier version generated too short. */
+function isMissing(name: string, environment: Environment, file: string): boolean {
+  const value = environment[name] ?? '';
+  if (name !== 'EMBEDDED_DB_PASSWORD' || value.length >= MIN_SECRET_LENGTH) return value === '';
+  return value === '' || (existsSync(file) && parseEnv(readFileSync(file, 'utf8'))[name] === value);
 }
 
 /**
@@ -30,7 +39,7 @@ export function makeLocalSecrets(
   file: string,
 ): { environment: Environment; made: string[] } {
   const made = Object.entries(generators)
-    .filter(([name]) => !environment[name] && isNeeded(name, environment))
+    .filter(([name]) => isNeeded(name, environment) && isMissing(name, environment, file))
     .map(([name, generate]) => [name, generate()] as const);
   if (made.length > 0) {
     try {

@@ -135,8 +135,10 @@ export async function checkListing(
 
   /** Reads a few of the listed objects, and a state. Returns those that differ from what was stored. */
   async function readSample(): Promise<string[]> {
+    // Whoever reads the log was told when these were found.
+    const replaced = new Set(entries.flatMap((entry) => entry.replaced));
     const isSmall = (key: string) =>
-      (sizes.get(key) ?? Number.POSITIVE_INFINITY) <= MAX_SAMPLE_BYTES;
+      !replaced.has(key) && (sizes.get(key) ?? Number.POSITIVE_INFINITY) <= MAX_SAMPLE_BYTES;
     const known = [...sizes.keys()].flatMap((key) => {
       const parsed = isSmall(key) ? parseKey(key) : null;
       return parsed?.kind === 'object' ? [{ key, sha256: parsed.sha256 }] : [];

@@ -54,6 +54,8 @@ const entry = z
     files: z.array(stateFile),
     /** Keys of objects that were damaged when they were last read, or that the store has not confirmed. */
     damaged: z.array(z.string()).default([]),
+    /** Keys of damaged objects that were stored anew under another key: no state needs them. */
+    replaced: z.array(z.string()).default([]),
   })
   // Earlier releases recorded only the last state.
   .transform((value) => {

@@ -71,6 +71,7 @@ export async function sendArchive(
         content: null,
         files: [],
         damaged: [],
+        replaced: before?.replaced ?? [],
       };
   const outbox = join(store.folder, 'outbox', key);
   const files: StateFile[] = [];
@@ -108,8 +109,15 @@ export async function sendArchive(
   await ledger.write({
     ...{ ...entry, files, state: stored, own_states, chain, last_number, content },
     damaged: [],
+    replaced: findReplaced(entry, files),
   });
   await rm(outbox, { recursive: true, force: true });
+}
+
+function findReplaced({ damaged, replaced }: LedgerEntry, files: readonly StateFile[]): string[] {
+  const needed = new Set(files.map(({ key }) => key));
+  const keys = [...replaced, ...damaged].filter((key) => !needed.has(key));
+  return [...new Set(keys)].slice(-MAX_DOUBTED);
 }
 
 /** The files of an archive that a state lists: bundles, and the manifests of its versions. */

@@ -34,8 +34,12 @@ export interface ArchiveCheck {
   findLost(): Promise<void>;
 }
 
-/** The SHA-256 of files according to the states, by the keys of their objects. */
-type Contents = Map<string, Set<string>>;
+/** What the states of an archive need. */
+interface Needs {
+  /** The SHA-256 of files according to the states, by the keys of their objects. */
+  contents: ReadonlyMap<string, ReadonlySet<string>>;
+  isNeeded(key: string): boolean;
+}
 
 /** Checks one archive after another. `run` throws StoreFault if the store cannot be used. */
 export function createArchiveCheck(
@@ -73,10 +77,10 @@ export function createArchiveCheck(
       );
       addUnneeded(objects.values());
     }
-    let contents: Contents = new Map();
-    if (states.length > 0 && isReadable) contents = await compareWithStates(archive);
-    else if (states.length > 0) await compareWithLedger(archive);
-    if (isDeep) await readAll(archive, contents);
+    let needs: Needs = { contents: new Map(), isNeeded: () => true };
+    if (states.length > 0 && isReadable) needs = await compareWithStates(archive);
+    else if (states.length > 0) needs = await compareWithLedger(archive);
+    if (isDeep) await readAll(archive, needs);
   }
 
   /** The oldest states may have been pruned, but none in between. */
@@ -113,9 +117,9 @@ export function createArchiveCheck(
     }
   }
 
-  async function compareWithStates({ states, objects }: ListedArchive): Promise<Contents> {
+  async function compareWithStates({ states, objects }: ListedArchive): Promise<Needs> {
     const needed = new Map<string, Set<number>>();
-    const contents: Contents = new Map();
+    const contents = new Map<string, Set<string>>();
     let areAllRead = true;
     let latest = null as ReadState | null;
     let last = null as ReadState | null;
@@ -139,7 +143,7 @@ export function createArchiveCheck(
     if (latest !== null && last !== null) expectNewest(latest, last);
     // What an unreadable state needs is unknown.
     if (areAllRead) addUnneeded([...objects.values()].filter(({ key }) => !needed.has(key)));
-    return contents;
+    return { contents, isNeeded: (key) => !areAllRead || needed.has(key) };
   }
 
   /**
@@ -157,19 +161,21 @@ export function createArchiveCheck(
   }
 
   /** Without an identity: compares with what this machine stored. */
-  async function compareWithLedger({ name, objects, states }: ListedArchive): Promise<void> {
+  async function compareWithLedger({ name, objects, states }: ListedArchive): Promise<Needs> {
     const archive = (await stored()).get(name);
     const entry = archive === undefined ? null : await ledger.read(archive);
     if (entry === null) {
       report.fault(
         `archives/${name} is encrypted and was not stored by this machine: give --identity`,
       );
-      return;
+      return { contents: new Map(), isNeeded: () => true };
     }
+    const needs = { contents: new Map(), isNeeded: (key: string) => !entry.replaced.includes(key) };
     for (const { key, stored_bytes } of entry.files) await expectSize(objects, key, stored_bytes);
-    if (entry.state === null) return;
+    if (entry.state === null) return needs;
     const byKey = new Map(states.map((state) => [state.key, state]));
     await expectSize(byKey, entry.state.key, entry.state.stored_bytes);
+    return needs;
   }
 
   async function expectSize(
@@ -189,17 +195,27 @@ export function createArchiveCheck(
     else if (found !== size) report.fault(`${key} has ${found} of the ${size} bytes it must have`);
   }
 
-  async function readAll({ objects }: ListedArchive, contents: Contents): Promise<void> {
+  async function readAll({ objects }: ListedArchive, needs: Needs): Promise<void> {
     await pLimit(AT_ONCE).map([...objects.values()], async (object) => {
       const parsed = parseKey(object.key);
       if (parsed?.kind !== 'object') return;
-      const wanted = parsed.isEncrypted ? contents.get(object.key) : undefined;
-      await expectContent(
-        object,
-        parsed.sha256,
-        reading.identities.length > 0 ? wanted : undefined,
-      );
+      const wanted = parsed.isEncrypted ? needs.contents.get(object.key) : undefined;
+      const files = reading.identities.length > 0 ? wanted : undefined;
+      if (needs.isNeeded(object.key)) {
+        await expectContent(object, parsed.sha256, files);
+      } else if (!(await isWhole(object, parsed.sha256))) {
+        report.say(`${object.key} is damaged, but no state needs it: \`store prune\` removes it`);
+      }
     });
+  }
+
+  async function isWhole(object: StoredObject, expected: string): Promise<boolean> {
+    try {
+      return (await hashObject(reading, object)) === expected;
+    } catch (error) {
+      if (!(error instanceof ObjectFault) && !isRefusal(error)) throw error;
+      return false;
+    }
   }
 
   /** `files` are the SHA-256 of the decrypted content according to the states; undefined if it is not decrypted. */

@@ -61,8 +61,8 @@ describe('the command line about logins', () => {
   });
 
   it.each([
-    ['logn github', 'unknown command (Did you mean login?)'],
-    ['login githb', 'unknown command (Did you mean github?)'],
+    ['logn github', "unknown command 'logn' (Did you mean login?)\nThe commands are: "],
+    ['login githb', "unknown command 'githb' (Did you mean github?)\nThe commands are: "],
     ['login', 'the command is incomplete'],
     ['login --profile source github', "unknown option '--profile'"],
     ['logout --profile source', "unknown option '--profile'"],
@@ -79,16 +79,16 @@ describe('the command line about logins', () => {
     ['login github --import-token=x', "unknown option '--import-token'"],
     ['login gateway --profile source', "unknown option '--profile'"],
     ['app', 'the command is incomplete'],
-    ['app crate', 'unknown command (Did you mean create?)'],
+    ['app crate', "unknown command 'crate' (Did you mean create?)\nThe commands are: "],
     ['app create --forse', "unknown option '--forse' (Did you mean --force?)"],
     ['app create --org a/b', 'is invalid. It must be the name of an organization.'],
     [`app create --name ${'n'.repeat(35)}`, 'is invalid. At most 34 characters are allowed.'],
-    ['auth stats', 'unknown command (Did you mean status?)'],
+    ['auth stats', "unknown command 'stats' (Did you mean status?)\nThe commands are: "],
     ['auth status --jsn', "unknown option '--jsn' (Did you mean --json?)"],
     ['auth token', 'the command is incomplete'],
-    ['auth token github', 'unknown command'],
+    ['auth token github', "unknown command 'github'"],
     ['logout', 'the command is incomplete'],
-    ['logout al', 'unknown command (Did you mean all?)'],
+    ['logout al', "unknown command 'al' (Did you mean all?)\nThe commands are: "],
     ['logout all --profile source', "unknown option '--profile'"],
   ])('rejects %s as wrong usage', (line, fault) => {
     const wrong = () => parse(line);

@@ -38,7 +38,7 @@ it('a store too large for one listing shows each archive completely in one of se
       ...{ format: 1, archive: `${name}.bundle`, archive_name: name, last_number: 1 },
       state: { number: 1, key: state, stored_bytes: 0, stored_sha256: null },
       files: [{ name: 'a', key: object, sha256, size_bytes: 0, stored_bytes: 0 }],
-      ...{ own_states: [], chain: null, content: null, damaged: [] },
+      ...{ own_states: [], chain: null, content: null, damaged: [], replaced: [] },
     });
   };
   await put(README_KEY);

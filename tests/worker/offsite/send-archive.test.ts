@@ -11,12 +11,15 @@ import {
   keysOf,
   parseKey,
   plainNaming,
+  README_KEY,
   stateKey,
 } from '../../../lib/stores/layout.ts';
+import type { ObjectStore } from '../../../lib/stores/object-store.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { readArchiveRecord } from '../../../lib/worker/archive/archive.ts';
+import { checkListing } from '../../../lib/worker/offsite/check-listing.ts';
 import { createLastNumbers } from '../../../lib/worker/offsite/last-numbers.ts';
-import { openLedger } from '../../../lib/worker/offsite/ledger.ts';
+import { type LedgerEntry, openLedger } from '../../../lib/worker/offsite/ledger.ts';
 import { sendArchive } from '../../../lib/worker/offsite/send-archive.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import type { S3Answer } from '../../support/s3-answers.ts';
@@ -27,6 +30,14 @@ const database = useDatabase();
 const world = useVersionedApp(database);
 const KEY = 'local__app.bundle';
 const server = useS3Server();
+
+/** Lists only one object, and the README: a check reads a few objects at random. */
+const onlyOf = (objects: ObjectStore, only: string): ObjectStore['list'] =>
+  async function* (from, after) {
+    for await (const object of objects.list(from, after)) {
+      if (object.key === only || object.key === README_KEY) yield object;
+    }
+  };
 
 /** A machine with the archive and its own ledger of the store. */
 async function machine(name: string, address: string, cipher: Cipher | null = null) {
@@ -85,7 +96,8 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
     expect(await stored(records.map(([key]) => key ?? ''))).toEqual(records);
     return records.length;
   };
-  return { send, states, remarks, checkRecords, objects: store.objects, folder: store.folder };
+  const { objects, folder } = store;
+  return { send, states, remarks, checkRecords, objects, folder, store, ledger };
 }
 
 it.each(['a folder', 'a bucket'])(
@@ -234,6 +246,31 @@ it.each<[string, S3Fault | S3Answer]>([
     expect(await checkRecords()).toBe(3);
     if (count < index) break;
   }
+});
+
+it('an object that a store spoilt and that was stored anew is told of once', async () => {
+  await world.backUpFirst();
+  const cipher = createCipher([await identityToRecipient(await generateIdentity())]);
+  const { send, store, ledger } = await machine('one', server.address('spoilt'), cipher);
+  let spoilt = '';
+  server.answer(({ method, key }) => {
+    if (method !== 'PUT' || !key.includes('/objects/') || spoilt !== '') return {};
+    spoilt = key.slice('spoilt/'.length);
+    return { hasOtherTag: true, isDamaging: true };
+  });
+  await expect(send()).rejects.toMatchObject({ kind: 'damaged' });
+  expect(await send()).toBe(1);
+  server.answer(null);
+  expect((await ledger.read(KEY))?.replaced).toEqual([spoilt]);
+  const entry = await ledger.read(KEY);
+  const objects = { ...store.objects, list: onlyOf(store.objects, spoilt) };
+  const reading = { clock: systemClock, signal: new AbortController().signal };
+  const { damaged } = await checkListing({ ...store, objects }, ledger, '', reading);
+  expect(damaged).toEqual([]);
+  await ledger.write({ ...(entry as LedgerEntry), replaced: [] });
+  expect(await checkListing({ ...store, objects }, ledger, '', reading)).toMatchObject({
+    damaged: expect.arrayContaining([spoilt]),
+  });
 });
 
 it('a file is encrypted again if its encrypted copy was damaged before sending', async () => {

@@ -93,6 +93,22 @@ describe.each(storeKinds)('with %s, store', (_, kind) => {
     expect(stdout).toContain(`fault: ${flipped?.key} has other content than was stored`);
   });
 
+  it('check --deep tells of a damaged object that no state needs, which is no fault', async () => {
+    if (kind.place !== 'folder') return;
+    await world.storeFirst();
+    const [needed] = await keys('object');
+    const path = needed?.path ?? '';
+    await writeFile(path.replace(/[0-9a-f]{64}(?=(?:\.age)?$)/, 'a'.repeat(64)), 'spoilt');
+    const { code, stdout } = await check('--deep');
+    expect(stdout).toMatch(/a{64}(?:\.age)? is damaged, but no state needs it: `store prune`/);
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(
+        ', each of them read: everything is there; no state needs 1 object of ',
+      ),
+    });
+  });
+
   it('check --deep with an identity detects an object that holds a different file than its state says', async () => {
     if (!kind.isEncrypted) return;
     await world.store();
