@@ -44,7 +44,7 @@ export interface Workspaces {
 
 /** git's messages for problems of the machine, not of the archive. */
 const ofTheMachine =
-  /no space left|disk quota|out of memory|cannot allocate|attempting to allocate|unable to (create|write|mmap|map)|cannot (create|pread|fork)|too many open files|read-only file system|permission denied|input\/output error|read error on input/i;
+  /no space left|disk quota|out of memory|died of signal|cannot allocate|attempting to allocate|unable to (create|write|mmap|map)|cannot (create|pread|fork)|too many open files|read-only file system|permission denied|input\/output error|read error on input/i;
 
 /** Creates workspaces below `scratchFolder`, and removes those of killed processes first. */
 export function createWorkspaces(options: WorkspaceOptions): Workspaces {
@@ -122,10 +122,9 @@ function gitEnvironment(environment: Environment, folder: string, isDurable: boo
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_ATTR_NOSYSTEM: '1',
     GIT_ALLOC_LIMIT: '2g',
-    GIT_CONFIG_COUNT: '2',
+    GIT_CONFIG_COUNT: isDurable ? '1' : '2',
     GIT_CONFIG_KEY_0: 'protocol.allow',
     GIT_CONFIG_VALUE_0: 'never',
-    GIT_CONFIG_KEY_1: 'core.fsync',
-    GIT_CONFIG_VALUE_1: isDurable ? 'default' : 'none',
+    ...(isDurable ? {} : { GIT_CONFIG_KEY_1: 'core.fsync', GIT_CONFIG_VALUE_1: 'none' }),
   };
 }

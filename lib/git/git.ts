@@ -356,7 +356,12 @@ function describeFailure(ending: Ending, timedOut: boolean, command: string): Gi
     return new GitError(`git ${command} wrote too much output and was stopped`, 'output');
   }
   const errorOutput = readableFailure(Buffer.from(ending.stderr ?? []).toString());
-  const end = ending.signal ? `was stopped by ${ending.signal}` : `ended with ${ending.exitCode}`;
-  const fault = ending.signal ? 'stopped' : 'failed';
-  return new GitError(errorOutput === '' ? `git ${command} ${end}` : errorOutput, fault);
+  if (ending.signal) {
+    // What it wrote before is not the reason.
+    const why = ending.signal === 'SIGKILL' ? ', probably because memory ran out' : '';
+    const before = errorOutput === '' ? '' : `; before, it wrote: ${errorOutput}`;
+    return new GitError(`git ${command} was stopped by ${ending.signal}${why}${before}`, 'stopped');
+  }
+  const message = errorOutput === '' ? `git ${command} ended with ${ending.exitCode}` : errorOutput;
+  return new GitError(message);
 }

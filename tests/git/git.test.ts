@@ -139,3 +139,48 @@ it('a process in the background that keeps the error output open does not hold g
   expect(await git.read(alias(`${background}; sleep 0.2`), { onRemarks })).toBe('done\n');
   process.kill(Number(remark), 'SIGKILL');
 });
+
+it('a git that was killed is told as such, and not by what it wrote before', async () => {
+  const git = createGit(environment, signal);
+  const killed = git.read(alias('echo "warning: unrelated" >&2; kill -9 $PPID'));
+  await expect(killed).rejects.toMatchObject({
+    fault: 'stopped',
+    message:
+      'git act was stopped by SIGKILL, probably because memory ran out; before, it wrote: warning: unrelated',
+  });
+});
+
+it.each([
+  ['', 'git act ended with 1'],
+  [
+    'hint: a long advice\nremote: hint: and more\nfatal: the reason',
+    'fatal: the reason hint: a long advice remote: hint: and more',
+  ],
+  ["Cloning into bare repository '/x'...\nfatal: the reason", 'fatal: the reason'],
+  [
+    'fatal: unknown repository extension found:\n\trefstorage\nfatal: Could not read',
+    'the repository is in a format that this git does not read (the extension refstorage): a newer git reads it, so upgrade git',
+  ],
+  [
+    'fatal: unknown repository extensions found:\n\tone\n\ttwo-b\nfatal: Could not read',
+    'the repository is in a format that this git does not read (the extension one, two-b): a newer git reads it, so upgrade git',
+  ],
+  [
+    "error: invalid value for 'extensions.objectformat': 'sha3'\nfatal: bad config",
+    "the repository is in a format that this git does not read (the extension objectformat with 'sha3'): a newer git reads it, so upgrade git",
+  ],
+  [
+    'fatal: Expected git repo version <= 1, found 2',
+    'the repository is in a format that this git does not read (format version 2): a newer git reads it, so upgrade git',
+  ],
+  [
+    'fatal: repo version is 0, but v1-only extension found:\n\n\tpreciousobjects',
+    'the repository uses the extension preciousobjects, but says that it uses none: run `git config core.repositoryFormatVersion 1` in it',
+  ],
+])('the message for what git writes has the reason first: %j', async (written, message) => {
+  const git = createGit(environment, signal);
+  const text = written.replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll("'", '\\047');
+  await expect(git.read(alias(`printf '${text}' >&2; exit 1`))).rejects.toThrow(
+    expect.objectContaining({ message }),
+  );
+});

@@ -9,6 +9,7 @@ export type FaultKind =
   | 'network'
   | 'certificate'
   | 'disk'
+  | 'memory'
   | 'folder'
   | 'archive'
   | 'shallow'
@@ -47,6 +48,10 @@ const kinds: readonly [FaultKind, RegExp][] = [
   [
     'disk',
     /no space left on device|out of diskspace|not enough (?:disk )?space|disk quota exceeded|\b(?:ENOSPC|EDQUOT)\b/i,
+  ],
+  [
+    'memory',
+    /^git [\w-]+ was stopped by SIGKILL|\bdied of signal 9\b|out of memory|cannot allocate memory/i,
   ],
   [
     'folder',

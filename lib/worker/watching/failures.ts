@@ -37,6 +37,10 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
     what: 'the disk is full',
     todo: 'free space, or set BACKUP_ARCHIVE_PATH and DATA_DIR to another file system',
   },
+  memory: {
+    what: 'memory ran out',
+    todo: 'give the worker more memory, or lower BACKUP_CONCURRENCY',
+  },
   folder: {
     what: 'a file or folder cannot be read or written',
     todo: 'check that its file system is mounted and writable, and that this user may use it',
