@@ -117,7 +117,7 @@ export async function startLocalServer(
         { stopping: stopping.signal },
       ),
     };
-    const page = createPageApp(PAGE_FOLDER);
+    const page = createPageApp(PAGE_FOLDER, deps);
     const proxies = parseNetworks(config.TRUSTED_PROXIES);
     /** The base path that a trusted proxy names, which removes it from the requests. */
     const forwardedPrefix = ({ headers, socket }: IncomingMessage): string => {

@@ -8,6 +8,8 @@ import { getRequestListener } from '@hono/node-server';
 import { execa } from 'execa';
 import type { Page } from 'playwright-core';
 import { systemClock } from '../../lib/clock.ts';
+import { httpVariables } from '../../lib/config/http.ts';
+import { readConfig } from '../../lib/config/read.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
@@ -156,7 +158,12 @@ async function serveEmptyPage() {
     env,
   })`vite build ${root} --base ${PAGE_PATH}/ --outDir ${folder} --logLevel error`;
   await compressFiles(join(folder, 'assets'));
-  const app = createPageApp(folder);
+  const unlimited = { allowed: true, limit: 0, remaining: 0, resetsAt: 0 };
+  const app = createPageApp(folder, {
+    config: readConfig(httpVariables, {}),
+    limiter: { count: async () => unlimited },
+    ...{ clock: systemClock, log },
+  });
   const server = createServer(getRequestListener(app.fetch));
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {

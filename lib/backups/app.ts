@@ -59,14 +59,23 @@ export function createBackupsApp(
     recognizeReader,
     ...protect(deps, { ownAccess, requireAccess: requireReader, maxPerUser }),
   );
+  // All but probes are counted; /api counts its own, once the user is recognized.
+  const limit = limitRate(deps);
+  app.use((c, next) => (isCountedElsewhere(c.req.path) ? next() : limit(c, next)));
   app.use('/metrics', requireSecret);
-  app.use(`${BADGES_PATH}*`, limitRate(deps), etag());
+  app.use(`${BADGES_PATH}*`, etag());
   for (const { route } of backupsEndpoints) {
     if (route.access !== 'identified') continue;
     app.on([route.method.toUpperCase()], [route.path], requireIdentity);
   }
   mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps, { archives, outageMemory }));
   return app;
+}
+
+const probes: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
+
+function isCountedElsewhere(path: string): boolean {
+  return probes.has(path) || path.startsWith('/api/');
 }
 
 export function buildBackupsDeps(

@@ -3,9 +3,15 @@ import * as z from 'zod';
 import type openapi from '../../openapi.json';
 import { basePathOf } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
+import { type SendStatic, staticAnswer } from '../http/static-answer.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
-const common = { method: 'get', tag: 'Documentation', access: 'public' } as const;
+const common = {
+  method: 'get',
+  tag: 'Documentation',
+  access: 'public',
+  rateLimited: true,
+} as const;
 
 const SCRIPT_PATH = '/docs/scalar.js';
 
@@ -50,6 +56,26 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The document by base path, of which a process has one. */
+const documents = new Map<string, SendStatic>();
+
+function prepareDocument(base: string): SendStatic {
+  const load = async () => {
+    const { default: document } = await import('../../openapi.json', { with: { type: 'json' } });
+    return JSON.stringify(base === '' ? document : below(base, document));
+  };
+  return staticAnswer(load, { 'Content-Type': 'application/json' });
+}
+
+const sendPage = staticAnswer(async () => page, {
+  'Content-Type': 'text/html; charset=UTF-8',
+  'Content-Security-Policy': contentSecurityPolicy,
+});
+const sendScript = staticAnswer(
+  async () => (await import('../../assets/scalar.json', { with: { type: 'json' } })).default.script,
+  { 'Content-Type': 'text/javascript; charset=utf-8', 'Cache-Control': 'public, max-age=86400' },
+);
+
 /** GET /openapi.json, and /docs with its script. */
 export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
@@ -61,10 +87,11 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
         200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) },
       },
     },
-    async (_input, _deps: BackupsDeps, c) => {
-      const document = await import('../../openapi.json', { with: { type: 'json' } });
+    (_input, _deps: BackupsDeps, c) => {
       const base = basePathOf(c);
-      return c.json(base === '' ? document.default : below(base, document.default));
+      const send = documents.get(base) ?? prepareDocument(base);
+      documents.set(base, send);
+      return send(c);
     },
   ),
   endpoint(
@@ -74,8 +101,7 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       summary: 'Get this API description as a page',
       responses: { 200: { description: 'The page.', contentType: 'text/html' } },
     },
-    (_input, _deps: BackupsDeps, c) =>
-      c.html(page, 200, { 'Content-Security-Policy': contentSecurityPolicy }),
+    (_input, _deps: BackupsDeps, c) => sendPage(c),
   ),
   endpoint(
     {
@@ -84,13 +110,7 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       summary: 'Get the script of /docs',
       responses: { 200: { description: 'The script.', contentType: 'text/javascript' } },
     },
-    async (_input, _deps: BackupsDeps, c) => {
-      const scalar = await import('../../assets/scalar.json', { with: { type: 'json' } });
-      return c.body(scalar.default.script, 200, {
-        'Content-Type': 'text/javascript; charset=utf-8',
-        'Cache-Control': 'public, max-age=86400',
-      });
-    },
+    (_input, _deps: BackupsDeps, c) => sendScript(c),
   ),
 ];
 

@@ -3,13 +3,30 @@ import { join } from 'node:path';
 import { serveStatic } from '@hono/node-server/serve-static';
 import type { Context, Handler } from 'hono';
 import { Hono } from 'hono';
+import type { HttpConfig } from '../../lib/config/http.ts';
+import type { Deps } from '../../lib/deps.ts';
 import { nullIfMissing } from '../../lib/files.ts';
+import { identifyClient, readSocketConnection } from '../../lib/http/client-address.ts';
 import { basePathOf, type HttpEnv } from '../../lib/http/env.ts';
+import { respondToError } from '../../lib/http/error-response.ts';
+import { enforceRateLimit } from '../../lib/http/rate-limit.ts';
+import { assignRequestId } from '../../lib/http/request-id.ts';
 import { HASHED_FILE_HEADERS, PAGE_HEADERS, PAGE_PATH } from '../../lib/surfaces/page.ts';
 
-/** Serves the built page in `folder`. Paths below /app that are not files are routes of the page. */
-export function createPageApp(folder: string): Hono<HttpEnv> {
+type PageAppDeps = Pick<Deps<HttpConfig>, 'config' | 'limiter' | 'clock' | 'log'>;
+
+/**
+ * Serves the built page in `folder`. Paths below /app that are not files are routes of the page. Requests are counted by
+ * address.
+ */
+export function createPageApp(folder: string, deps: PageAppDeps): Hono<HttpEnv> {
+  const { config, limiter, clock, log } = deps;
   const app = new Hono<HttpEnv>();
+  app.onError((error, c) => respondToError(error, c, log));
+  app.use(assignRequestId, identifyClient(config, readSocketConnection), async (c, next) => {
+    const count = await limiter.count('pageFile', c.get('clientAddress'));
+    await enforceRateLimit(c, next, count, clock);
+  });
   app.use(async (c, next) => {
     setHeaders(c, PAGE_HEADERS);
     await next();
