@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
@@ -10,8 +10,14 @@ import { urlOfOpenDatabase } from '../lib/database/embedded/address.ts';
 import { openDatabase } from '../lib/database/open.ts';
 import { runCommand } from './command.ts';
 import { createCommandLog } from './database.ts';
-import { insertDemoHistory } from './demo/history.ts';
-import { commitFile, createDemoRepositories, isWholeRepository } from './demo/repositories.ts';
+import { DROPPED_DAYS_AGO, insertDemoHistory, moveIntoPast } from './demo/history.ts';
+import {
+  commitFile,
+  createDemoRepositories,
+  createDroppedRepository,
+  isWholeRepository,
+  rewriteHistory,
+} from './demo/repositories.ts';
 import { findFreePort } from './free-port.ts';
 import { type LocalServer, startLocalServer } from './local-server.ts';
 import { preparePage } from './page/build-page.ts';
@@ -42,14 +48,20 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
   await preparePage();
   const server = await startLocalServer(environment);
   try {
-    await fillHistory(environment);
+    await mkdir(join(folder, 'off-site'));
     const repositories = await createDemoRepositories(join(folder, 'repositories'));
+    const dropped = await createDroppedRepository(join(folder, 'repositories'));
+    // Drills cannot be moved into the past.
+    await backUp([dropped], { ...environment, DRILL_BUDGET_MINUTES: '0' }, stop);
+    await fillHistory(environment);
     const sources = [...repositories];
     if (await isWholeRepository(PROJECT)) sources.push(PROJECT);
     else
       process.stderr.write(
         'this project is not a complete git repository here, so it is not backed up\n',
       );
+    await backUp(sources, environment, stop);
+    await rewriteHistory(join(folder, 'repositories'));
     await backUp(sources, environment, stop);
     process.stdout.write(describe(server, join(folder, 'data'), secretsFile));
     for (let round = 1; !stop.aborted; round++) {
@@ -71,15 +83,18 @@ async function demoEnvironment(folder: string): Promise<Environment> {
     HOME: process.env.HOME,
     DATA_DIR: join(folder, 'data'),
     PORT: process.env.PORT || String(await findFreePort(8080)),
+    BACKUP_EVERY: '1m',
+    BACKUP_STORES: `file://${join(folder, 'off-site')}`,
   };
 }
 
-/** Inserts 60 days of history before the first run. */
+/** Moves what was backed up into the past, and inserts 60 days of history. */
 async function fillHistory(environment: Environment): Promise<void> {
   const url = await urlOfOpenDatabase(readConfig(databaseVariables, environment).DATA_DIR);
   if (url === null) throw new Error("the demo's own server has no database");
   const db = await openDatabase({ url, fetch, log: createCommandLog(environment) });
   try {
+    await moveIntoPast(db, DROPPED_DAYS_AGO);
     await insertDemoHistory(db, systemClock.now());
   } finally {
     await db.close();

@@ -78,6 +78,22 @@ const failedDrill = z
     description: 'A failed restore drill, with no successful one since.',
   });
 
+const offSite = z
+  .object({
+    stores: z.int().meta({ description: 'The stores that were ever used.' }),
+    repositories: z.int().meta({ description: 'Tracked repositories with versions.' }),
+    current: z.int().meta({ description: 'Those whose newest version is in a store.' }),
+    behind: z.int().meta({ description: 'Those of which the stores have only older versions.' }),
+    missing: z.int().meta({ description: 'Those of which no store has anything.' }),
+    failing: z.int().meta({
+      description: 'Those that a store did not take last time, whatever other stores have.',
+    }),
+  })
+  .meta({
+    id: 'OffSiteCopies',
+    description: 'How many repositories have a copy away from the machine of the worker.',
+  });
+
 export const overview = z
   .object({
     repositories: stateCounts,
@@ -87,6 +103,9 @@ export const overview = z
     proofs,
     failed_drills: z.array(failedDrill).meta({
       description: `Up to ${MAX_WORST} of the repositories that proofs.failing counts, by name.`,
+    }),
+    off_site: offSite.nullable().meta({
+      description: 'Null if nothing was ever stored, or tried to be, in a store of BACKUP_STORES.',
     }),
     current_archive_bytes: bytes.meta({
       description:

@@ -20,6 +20,30 @@ import { isStoppedRun, lastStartedRun } from './runs/stopped-runs.ts';
 export const MAX_WORST = 20;
 
 const MAX_REASON_LENGTH = 1_000;
+const LAST_VERSION = 2_147_483_647;
+
+/**
+ * SQL for a row that counts the repositories of `known` that have an archive by what the stores have of it; NULL if
+ * nothing was ever stored. Where versions have no numbers, whatever was stored counts as the newest.
+ */
+const offSite = `(SELECT row_to_json(item) FROM (
+    SELECT (SELECT count(DISTINCT store) FROM archive_stores) AS stores, count(*) AS repositories,
+      count(*) FILTER (WHERE stored.version >= made.version) AS current,
+      count(*) FILTER (WHERE stored.version < made.version) AS behind,
+      count(*) FILTER (WHERE stored.version IS NULL) AS missing,
+      count(*) FILTER (WHERE stored.is_failing) AS failing
+    FROM known AS repository
+    JOIN LATERAL (
+      SELECT version FROM archive_versions AS made
+      WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
+      ORDER BY made.version DESC LIMIT 1
+    ) AS made ON true
+    LEFT JOIN (
+      SELECT lower(repo_full_name) AS key, bool_or(failing_since IS NOT NULL) AS is_failing,
+        max(CASE WHEN stored_at IS NOT NULL THEN coalesce(version, ${LAST_VERSION}) END) AS version
+      FROM archive_stores GROUP BY 1
+    ) AS stored ON stored.key = lower(repository.repo_full_name)
+  ) AS item WHERE EXISTS (SELECT FROM archive_stores))`;
 
 const overview: Statement = {
   name: 'overview',
@@ -47,6 +71,7 @@ const overview: Statement = {
           FROM failures AS failure
           JOIN known ON lower(repo_full_name) = failure.key ORDER BY repo_full_name LIMIT ${MAX_WORST}
         ) AS item) AS failed_drills,
+        ${offSite} AS off_site,
         (SELECT coalesce(sum(${archiveBytes}), 0) FROM known AS repository) AS current_archive_bytes,
         (SELECT row_to_json(item) FROM (
           SELECT id, ${iso('started_at')} AS started_at FROM backup_runs AS run

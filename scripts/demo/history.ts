@@ -3,6 +3,8 @@ import { createRandom } from './random.ts';
 import { type DemoRepository, demoRepositories, LOST } from './repositories.ts';
 
 const DAYS = 60;
+/** When the repository that is no longer a source was last backed up. */
+export const DROPPED_DAYS_AGO = 12;
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 
@@ -136,9 +138,28 @@ const insertHistory: Statement = {
       JOIN numbered ON numbered.run = ANY (fix.runs)`,
 };
 
+/** The times of what a run records about its repositories. */
+const times = {
+  backup_runs: ['started_at', 'completed_at', 'heartbeat_at'],
+  backup_results: ['created_at'],
+  execution_logs: ['created_at'],
+  analytics_snapshots: ['captured_at'],
+  archive_versions: ['created_at'],
+  archive_stores: ['stored_at', 'tried_at'],
+  worker_repo_state: ['updated_at', 'checked_at'],
+} as const;
+
+/** Moves everything recorded so far into the past, as if the runs had been that many days ago. */
+export async function moveIntoPast(db: Database, days: number): Promise<void> {
+  for (const [table, columns] of Object.entries(times)) {
+    const moved = columns.map((name) => `${name} = ${name} - interval '${days} days'`);
+    await db.query({ text: `UPDATE ${table} SET ${moved.join(', ')}` });
+  }
+}
+
 /**
- * Fills an empty database with 60 days of daily runs of the demo's repositories: growth, failures and what
- * fixed them. The last run was a day before `now`, in milliseconds since the epoch.
+ * Adds 60 days of daily runs of the demo's repositories to a database: growth, failures and what fixed them. The last
+ * run was a day before `now`, in milliseconds since the epoch.
  */
 export async function insertDemoHistory(db: Database, now: number): Promise<void> {
   const { runs, results, logs, fixes } = makeHistory(now);

@@ -59,6 +59,23 @@ export async function createDemoRepositories(folder: string): Promise<string[]> 
   return paths;
 }
 
+/** Creates a repository that is backed up once and then no longer a source, and returns its path. */
+export async function createDroppedRepository(folder: string): Promise<string> {
+  const path = join(folder, 'old-intranet');
+  await mkdir(path, { recursive: true });
+  await git(path, ['init', '--quiet', '--initial-branch=main']);
+  await commitFile(path, 'README.md', '# old-intranet\n', 'Start the intranet', 400);
+  await commitFile(path, 'index.html', '<h1>Intranet</h1>\n', 'Welcome everybody', 90);
+  return path;
+}
+
+/** Rewrites the newest commit of a repository, as a force push does. */
+export async function rewriteHistory(folder: string): Promise<void> {
+  const path = join(folder, 'handbook');
+  await git(path, ['reset', '--quiet', '--hard', 'HEAD~1']);
+  await commitFile(path, 'rules.md', '# Rules\n', 'Replace what was there');
+}
+
 /** Writes a file in a repository and commits it, as of some days ago. */
 export async function commitFile(
   repository: string,

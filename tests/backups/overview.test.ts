@@ -2,11 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { SqlValue } from '../../lib/database/database.ts';
 import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
 import { recordDrill } from '../../lib/records/drills/record.ts';
+import { recordStoring } from '../../lib/records/recording/stores.ts';
 import { createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
 import { emptyLedger, someDrill } from '../support/drills.ts';
 import { useDatabase } from '../support/hooks.ts';
-import { empty, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
 
 const database = useDatabase();
 const NOW = Date.parse('2026-03-10T12:00:00Z');
@@ -41,6 +42,7 @@ describe('GET /api/overview', () => {
       worst: [],
       proofs: { proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null, most_needed: [] },
       failed_drills: [],
+      off_site: null,
       current_archive_bytes: 0,
       last_good_run: null,
       last_finished_run: null,
@@ -193,6 +195,28 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({
       usual_interval_ms: 3_600_000,
       next_run_expected_at: at(9, 11, 30),
+    });
+  });
+
+  it('counts the repositories of which a store has the newest version, an older one, or none', async () => {
+    const run = await insertRun(database.db);
+    for (const name of ['o/current', 'o/behind', 'o/nowhere', 'o/refused', 'o/empty']) {
+      await insertResult(database.db, run, name, { created_at: at(10, 11) });
+      if (name === 'o/empty') continue;
+      for (const version of [1, 2]) {
+        await insert(database.db, 'archive_versions', { repo_full_name: name, version });
+      }
+    }
+    expect(await read()).toMatchObject({ off_site: null });
+    const stored = (repository: string, store: string, version: number | null, reason = '') =>
+      recordStoring(database.db, { repository, store, version, reason });
+    await stored('O/Current', 's3://b', 2);
+    await stored('o/current', 'file:///nas', 1);
+    await stored('o/behind', 's3://b', 1);
+    await stored('o/refused', 's3://b', 1);
+    await stored('o/refused', 's3://b', 2, 'AccessDenied');
+    expect(await read()).toMatchObject({
+      off_site: { stores: 2, repositories: 4, current: 1, behind: 2, missing: 1, failing: 1 },
     });
   });
 

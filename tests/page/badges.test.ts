@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without Chromium)', (
   const button = (name: string) => section().getByRole('button', { name, exact: true });
 
   it('are created for a repository, show their address once, and are revoked', async () => {
-    await site.open('/app/repositories/acme/app');
+    await site.open('/app/repositories/acme/app?tab=badges');
     await section().getByText('No badges yet.').waitFor();
     await button('Create a badge').click();
     const image = section().getByRole('img', { name: 'The new badge' });

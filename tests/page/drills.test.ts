@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('restore drills on the page (skipped without Chrom
   const section = () => site.page.getByRole('region', { name: 'Restore drills' });
 
   it('show when and from where a repository was proven', async () => {
-    await site.open('/app/repositories/acme/proven');
+    await site.open('/app/repositories/acme/proven?tab=drills');
     await section().getByText('Proven restorable').waitFor();
     expect(await section().textContent()).toContain(
       'Proven restorable 2 days ago from s3://backups/git, version 3.',
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)('restore drills on the page (skipped without Chrom
   });
 
   it('show why the last one failed, and the proof before it', async () => {
-    await site.open('/app/repositories/acme/broken');
+    await site.open('/app/repositories/acme/broken?tab=drills');
     await section().getByRole('alert').waitFor();
     await section().getByRole('row').nth(2).waitFor();
     const text = await section().textContent();
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)('restore drills on the page (skipped without Chrom
   });
 
   it('show how to run one if there was none', async () => {
-    await site.open('/app/repositories/acme/new');
+    await site.open('/app/repositories/acme/new?tab=drills');
     await section().getByText('Not proven restorable yet').waitFor();
     expect(await section().textContent()).toContain('npm run worker -- drill');
   });

@@ -223,6 +223,26 @@ describe.skipIf(!hasChromium)('the page (skipped without Chromium)', () => {
       await page.getByText('acme/api').waitFor();
     });
 
+    it('finds a repository and a run by letters typed before the palette has opened', async () => {
+      const { logIn, open, page } = site;
+      await logIn();
+      await open('/app/');
+      await heading('Overview').waitFor();
+      const field = page.getByRole('textbox', { name: 'Go to' });
+      for (const [typed, shown, title] of [
+        ['cme/ap', 'acme/api', 'acme/api'],
+        ['run 1', 'Run #1', 'Run #1'],
+        ['set', 'Settings: Alerts', 'Settings'],
+      ] as const) {
+        await page.keyboard.press('Control+k');
+        await page.keyboard.type(typed);
+        await field.waitFor();
+        expect(await field.inputValue()).toBe(typed);
+        await page.getByRole('button', { name: shown }).first().click();
+        await heading(title).waitFor();
+      }
+    });
+
     it('pages through the repositories and the failures of a large run', async () => {
       const { logIn, open, page } = site;
       const { db } = site;

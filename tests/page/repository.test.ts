@@ -17,6 +17,15 @@ const execute = promisify(execFile);
 
 const HOSTILE = '<script>document.title="taken"</script>';
 
+/** The tabs of a repository's page, each with a heading in it. */
+const tabs = [
+  ['versions', 'Versions'],
+  ['drills', 'Restore drills'],
+  ['copies', 'Off-site'],
+  ['history', 'History'],
+  ['badges', 'Badges'],
+] as const;
+
 describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromium)', () => {
   const site = usePage();
   const folder = useSharedFolder();
@@ -49,7 +58,7 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
   it('list those that are not good first, and find others by name', async () => {
     const { open, page } = site;
     await open('/app/repositories');
-    const names = page.locator('tbody tr td:first-child');
+    const names = page.locator('tbody tr td:first-child a');
     await page.getByRole('link', { name: 'local/widgets' }).waitFor();
     expect(await names.allTextContents()).toEqual(['local/lost', 'local/widgets']);
     const sizes = await page.locator('tbody tr td:last-child').allTextContents();
@@ -69,6 +78,21 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
     await page.getByText('No archive yet').waitFor();
     expect(await archiveFigure()).toBe('Archivenone');
     expect(await page.getByText('0 bytes').count()).toBe(0);
+  });
+
+  it('show where one is read, and its versions before all else, in tabs', async () => {
+    const { open, page } = site;
+    await open('/app/repositories');
+    await page.getByText(repository.path).waitFor();
+    await open('/app/repositories/local/widgets');
+    await page.getByText(repository.path).waitFor();
+    const version = page.getByRole('button', { name: /^Version 1/ });
+    await version.waitFor();
+    expect(await page.getByRole('heading', { level: 2 }).first().textContent()).toBe('Versions');
+    await page.getByRole('tab', { name: 'History' }).click();
+    await page.getByRole('heading', { name: 'Size over time' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?tab=history');
+    await version.waitFor({ state: 'detached' });
   });
 
   it('prove that an archive is whole, and give the command that restores all of it', async () => {
@@ -194,7 +218,7 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
 
   it('lead to the run of a failure, where its fix is recorded', async () => {
     const { open, page } = site;
-    await open('/app/repositories/local/lost');
+    await open('/app/repositories/local/lost?tab=history');
     await page.getByRole('link', { name: '#2' }).click();
     await heading('Run #2').waitFor();
     await page.getByRole('heading', { name: 'What to do' }).waitFor();
@@ -218,10 +242,13 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
   it('pass the axe checks', async () => {
     const { complaints, open, page } = site;
     for (const name of ['lost', 'widgets']) {
-      await open(`/app/repositories/local/${name}`);
-      await page.getByRole('heading', { name: 'History' }).waitFor();
-      expect(await findViolations(page)).toEqual([]);
+      for (const [tab, title] of tabs) {
+        await open(`/app/repositories/local/${name}?tab=${tab}`);
+        await page.getByRole('heading', { name: title }).first().waitFor();
+        expect(await findViolations(page)).toEqual([]);
+      }
     }
+    await open('/app/repositories/local/widgets');
     await page.getByRole('button', { name: 'Verify' }).click();
     await page.getByText('it matches the recorded checksum').waitFor();
     await page.getByRole('button', { name: 'Show files' }).click();
@@ -235,7 +262,8 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
   it('fit the width of a phone', async () => {
     const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
-    for (const path of ['', '/local/widgets', '/local/lost']) {
+    const ofTabs = tabs.map(([tab]) => `/local/widgets?tab=${tab}`);
+    for (const path of ['', ...ofTabs, '/local/lost']) {
       await open(`/app/repositories${path}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.waitForLoadState('networkidle');

@@ -145,7 +145,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without Chromium)',
 
   it('are accompanied by what the archive lacks, and by how many tries it took', async () => {
     const { open, page } = site;
-    await open(ADDRESS);
+    await open(`${ADDRESS}?tab=history`);
     await page.getByText('Incomplete: LFS: 12 pointers').waitFor();
     await page.getByText('3 tries').waitFor();
     await open(`/app/runs/${run}`);

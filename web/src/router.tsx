@@ -123,6 +123,8 @@ const repositoriesRoute = createRoute({
 const repositoryRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/repositories/$owner/$name',
+  validateSearch: ({ tab }: Record<string, unknown>): { tab?: string } =>
+    typeof tab === 'string' ? { tab } : {},
   component: lazyRouteComponent(
     () => import('./pages/repository/repository.tsx'),
     'RepositoryPage',

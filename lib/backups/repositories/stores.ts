@@ -18,6 +18,10 @@ const repositoryStores = z
             'The newest version in the store; null if there is none, or if versions have no numbers.',
         }),
         stored_at: timestamp.nullable().meta({ description: 'When that version was stored.' }),
+        versions_behind: z.int().nullable().meta({
+          description:
+            'How many versions the archive has that are newer than that; 0 if it is the newest. Null if the store has none, or if versions have no numbers.',
+        }),
         failing_since: timestamp.nullable().meta({
           description:
             'Since when storing has failed or the store was unreachable; null if storing works.',
@@ -38,7 +42,7 @@ export const storesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       tag: 'Repositories',
       access: 'reader',
       path: '/api/repos/:owner/:name/stores',
-      summary: 'List the stores of one repository, failing ones first',
+      summary: 'List the stores of one repository, those that fail or are behind first',
       description:
         'What the stores of BACKUP_STORES hold of the repository. Empty if nothing was ever stored, or if the repository is unknown. The name matches in any letter case.',
       params: repositoryInput,

@@ -6,7 +6,13 @@ import type { Schemas } from '../api/client.ts';
 import { incidents as incidentsQuery, openAnomalies, toolResult } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Figure } from '../parts/figure.tsx';
-import { formatBytes, formatCount, formatDuration, nameOfStorage } from '../parts/format.ts';
+import {
+  countOf,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  nameOfStorage,
+} from '../parts/format.ts';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
@@ -36,7 +42,7 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
     <>
       {overview.incidents.open > 0 && <OpenIncidents total={overview.incidents.open} />}
       {running && <RunProgress run={running} linked />}
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 5 }}>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }}>
         <Figure
           label="Good repositories"
           value={`${formatCount(repositories.good)} of ${formatCount(repositories.total)}`}
@@ -54,6 +60,7 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
           usualMs={overview.usual_interval_ms}
           isDeclared={overview.is_interval_declared}
         />
+        <OffSite copies={overview.off_site} />
         <Storage bytes={overview.current_archive_bytes} />
       </SimpleGrid>
       {worst.length + failed_drills.length > 0 && (
@@ -106,6 +113,26 @@ function Proofs({ proofs, total }: { proofs: Schemas['Overview']['proofs']; tota
   );
 }
 
+/** How many repositories have their newest version away from the worker's machine. Without stores, that is no fault. */
+function OffSite({ copies }: { copies: Schemas['Overview']['off_site'] }) {
+  const label = 'Copied off-site';
+  if (copies === null) return <Figure label={label} value="–" note="no store was ever used" />;
+  const { stores, repositories, current, behind, missing, failing } = copies;
+  const parts = [
+    failing > 0 && `${formatCount(failing)} refused by a store`,
+    behind > 0 && `${formatCount(behind)} behind`,
+    missing > 0 && `${formatCount(missing)} nowhere else`,
+  ].filter((part) => part !== false);
+  return (
+    <Figure
+      label={label}
+      value={`${formatCount(current)} of ${formatCount(repositories)}`}
+      note={parts.join(', ') || `in ${countOf(stores, 'store', 'stores')}`}
+      bad={parts.length > 0}
+    />
+  );
+}
+
 function NextRun({
   at,
   usualMs,
@@ -123,11 +150,12 @@ function NextRun({
   // A declared interval gets the same grace as in the alert. The usual interval is also learnt from irregular runs, on
   // which the alert is silent: with only a twelfth of it as grace, this figure would often be red for no reason.
   const graceMs = isDeclared ? Math.max(usualMs / 12, 15 * 60_000) : usualMs / 2;
-  const isLate = Date.parse(at) + graceMs < now;
+  const inMs = Date.parse(at) - now;
+  const isLate = inMs + graceMs < 0;
   return (
     <Figure
       label={isLate ? 'Next run was expected' : 'Next run expected'}
-      value={<Age of={at} />}
+      value={inMs > 0 && inMs < 60_000 ? 'within a minute' : <Age of={at} />}
       note={`${isDeclared ? 'scheduled' : 'usually'} every ${formatDuration(usualMs)}`}
       bad={isLate}
     />

@@ -13,7 +13,7 @@ import { NoBackups } from '../parts/no-backups.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
 import { RecordTable } from '../parts/record-table.tsx';
-import { RepositoryLink } from '../parts/repository-link.tsx';
+import { RepositoryLink, SourceAddress } from '../parts/repository-link.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
 import { Coverage } from './coverage.tsx';
 
@@ -129,8 +129,9 @@ function RepositoriesTable({
     >
       {repositories.map((repository) => (
         <Table.Tr key={repository.full_name}>
-          <Table.Td style={{ overflowWrap: 'anywhere' }}>
+          <Table.Td miw={200}>
             <RepositoryLink name={repository.full_name} />
+            {repository.source !== null && <SourceAddress address={repository.source} />}
           </Table.Td>
           <Table.Td>
             <OutcomeBadge outcome={outcomeOfState(repository.state)} />

@@ -17,6 +17,14 @@ export function formatAge(time: string, now: number): string {
   return unit ? relative.format(Math.round(seconds / unit[1]), unit[0]) : 'just now';
 }
 
+/** The time zone in which times are shown, with its offset at a moment, such as `Europe/Berlin (GMT+1)`. */
+export function nameOfZone(at: Date): string {
+  const { timeZone } = exact.resolvedOptions();
+  const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'shortOffset' });
+  const offset = parts.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value;
+  return offset === undefined || offset === timeZone ? timeZone : `${timeZone} (${offset})`;
+}
+
 export function formatTime(time: string): string {
   return exact.format(new Date(time));
 }

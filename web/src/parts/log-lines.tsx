@@ -1,7 +1,7 @@
-import { Paper } from '@mantine/core';
+import { Paper, Stack, Text } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState } from 'react';
-import { formatTime } from './format.ts';
+import { formatTime, nameOfZone } from './format.ts';
 import classes from './log-lines.module.css';
 
 export interface LogLine {
@@ -47,47 +47,52 @@ export function LogLines({
   }, [follows, last, logs.length, virtualizer]);
   const items = virtualizer.getVirtualItems();
   return (
-    <Paper
-      ref={frame}
-      withBorder
-      radius="md"
-      className={classes.lines}
-      tabIndex={0}
-      role="log"
-      aria-label="Log"
-      onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
-        const isAtEnd = scrollHeight - scrollTop - clientHeight < END_ZONE;
-        const wentUp = scrollTop < lastTop.current;
-        lastTop.current = scrollTop;
-        // New lines also move the end away, but the reader has not stopped following then.
-        if (!isAtEnd && !wentUp) return;
-        setFollows(isAtEnd);
-        onFollow?.(isAtEnd);
-      }}
-    >
-      <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
-        <div
-          className={classes.shown}
-          style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}
-        >
-          {items.map(({ index, key }) => {
-            const log = logs[index];
-            return (
-              log && (
-                <div
-                  key={key}
-                  ref={virtualizer.measureElement}
-                  data-index={index}
-                  className={classes.line}
-                >
-                  <Line log={log} />
-                </div>
-              )
-            );
-          })}
+    <Stack gap={4}>
+      <Paper
+        ref={frame}
+        withBorder
+        radius="md"
+        className={classes.lines}
+        tabIndex={0}
+        role="log"
+        aria-label="Log"
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+          const isAtEnd = scrollHeight - scrollTop - clientHeight < END_ZONE;
+          const wentUp = scrollTop < lastTop.current;
+          lastTop.current = scrollTop;
+          // New lines also move the end away, but the reader has not stopped following then.
+          if (!isAtEnd && !wentUp) return;
+          setFollows(isAtEnd);
+          onFollow?.(isAtEnd);
+        }}
+      >
+        <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
+          <div
+            className={classes.shown}
+            style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}
+          >
+            {items.map(({ index, key }) => {
+              const log = logs[index];
+              return (
+                log && (
+                  <div
+                    key={key}
+                    ref={virtualizer.measureElement}
+                    data-index={index}
+                    className={classes.line}
+                  >
+                    <Line log={log} />
+                  </div>
+                )
+              );
+            })}
+          </div>
         </div>
-      </div>
-    </Paper>
+      </Paper>
+      <Text size="xs" c="dimmed">
+        Times are in {nameOfZone(new Date())}.
+      </Text>
+    </Stack>
   );
 }
 

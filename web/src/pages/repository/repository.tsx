@@ -1,6 +1,16 @@
-import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  Group,
+  SimpleGrid,
+  Skeleton,
+  Stack,
+  Tabs,
+  Text,
+  Title,
+} from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { ApiError, type Schemas } from '../../api/client.ts';
 import {
@@ -10,6 +20,7 @@ import {
   repository as repositoryQuery,
 } from '../../api/queries.ts';
 import { Age } from '../../parts/age.tsx';
+import { Breakable } from '../../parts/breakable.tsx';
 import { DayStrip } from '../../parts/day-strip.tsx';
 import { Figure } from '../../parts/figure.tsx';
 import { describeArchiveSize, formatCount } from '../../parts/format.ts';
@@ -72,6 +83,18 @@ function RepositoryDetails({
   const isGone = error instanceof ApiError && error.status === 404;
   return (
     <Stack gap="lg">
+      {repository.source !== null && (
+        <Group gap="xs" wrap="nowrap" align="baseline" mt="calc(-1 * var(--mantine-spacing-md))">
+          <Text size="sm" c="dimmed" style={{ flex: 'none' }}>
+            Read from
+          </Text>
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <bdi>
+              <Breakable text={repository.source} />
+            </bdi>
+          </Text>
+        </Group>
+      )}
       {forgotten !== null && <Forgotten path={path} forgotten={forgotten} />}
       {failing_since !== null && (
         <Alert
@@ -108,7 +131,7 @@ function RepositoryDetails({
           )}
         </Alert>
       )}
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+      <SimpleGrid cols={{ base: 2, md: 3, lg: 5 }} spacing={{ base: 'xs', sm: 'md' }}>
         <Figure
           label="Last good backup"
           value={last_good_at === null ? 'never' : <Age of={last_good_at} />}
@@ -120,6 +143,7 @@ function RepositoryDetails({
           value={last_checked_at === null ? '–' : <Age of={last_checked_at} />}
           note="by a run, whatever the result"
         />
+        <ProofFigure repository={repository} />
         <Figure label="Archive" value={isGone ? 'none' : describeArchiveSize(repository)} />
         <Figure
           label="Last commit"
@@ -137,18 +161,106 @@ function RepositoryDetails({
         />
       </SimpleGrid>
       <RepositoryIncidents name={`${path.owner}/${path.name}`} />
-      <RepositoryLosses losses={repository.would_lose} />
-      <RepositoryArchive path={path} wasGood={last_good_at !== null} />
-      <RepositoryDrills path={path} repository={repository} />
-      <RepositoryVersions path={path} />
-      <RepositoryStores path={path} />
-      <RepositoryAnomalies path={path} />
-      <OverTime path={path} />
-      <RepositoryHistory path={path} />
-      <Suspense fallback={<Skeleton height={120} />}>
-        <Badges repository={repository.full_name} />
-      </Suspense>
+      <Parts path={path} repository={repository} />
     </Stack>
+  );
+}
+
+const tabs = [
+  { value: 'versions', label: 'Versions' },
+  { value: 'drills', label: 'Restore drills' },
+  { value: 'copies', label: 'Copies' },
+  { value: 'history', label: 'History' },
+  { value: 'badges', label: 'Badges' },
+] as const;
+
+/** The parts of a repository's backup, in tabs that each have an address. What can be restored comes first. */
+function Parts({ path, repository }: PartsProps) {
+  const { tab } = useSearch({ from: '/shell/repositories/$owner/$name' });
+  const navigate = useNavigate();
+  const shown = tabs.find(({ value }) => value === tab) ?? tabs[0];
+  return (
+    <Tabs
+      value={shown.value}
+      onChange={(value) =>
+        void navigate({
+          to: '/repositories/$owner/$name',
+          params: path,
+          search: value === null ? {} : { tab: value },
+          replace: true,
+          resetScroll: false,
+        })
+      }
+      keepMounted={false}
+    >
+      <Tabs.List mb="lg">
+        {tabs.map(({ value, label }) => (
+          <Tabs.Tab key={value} value={value} px={{ base: 'xs', sm: 'md' }}>
+            {label}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value={shown.value}>
+        <Stack gap="lg">
+          <Part name={shown.value} path={path} repository={repository} />
+        </Stack>
+      </Tabs.Panel>
+    </Tabs>
+  );
+}
+
+interface PartsProps {
+  path: RepositoryPath;
+  repository: Schemas['RepositoryDetails'];
+}
+
+function Part({ name, path, repository }: PartsProps & { name: (typeof tabs)[number]['value'] }) {
+  switch (name) {
+    case 'versions':
+      return (
+        <>
+          <RepositoryVersions path={path} />
+          <RepositoryArchive path={path} wasGood={repository.last_good_at !== null} />
+          <RepositoryAnomalies path={path} />
+        </>
+      );
+    case 'drills':
+      return <RepositoryDrills path={path} repository={repository} />;
+    case 'copies':
+      return (
+        <>
+          <RepositoryStores path={path} />
+          <RepositoryLosses losses={repository.would_lose} />
+        </>
+      );
+    case 'history':
+      return (
+        <>
+          <OverTime path={path} />
+          <RepositoryHistory path={path} />
+        </>
+      );
+    case 'badges':
+      return (
+        <Suspense fallback={<Skeleton height={120} />}>
+          <Badges repository={repository.full_name} />
+        </Suspense>
+      );
+  }
+}
+
+/** Whether the repository is proven restorable; the tab of its restore drills says more. */
+function ProofFigure({ repository }: Pick<PartsProps, 'repository'>) {
+  const { last_proof, last_drill, last_status } = repository;
+  const hasFailed = last_drill?.outcome === 'failed';
+  const isEmpty = last_status === 'empty' && last_proof?.version === null;
+  return (
+    <Figure
+      label={isEmpty ? 'Proven to be empty' : 'Proven restorable'}
+      value={last_proof === null ? 'never' : <Age of={last_proof.at} />}
+      note={hasFailed ? 'a restore drill has failed since' : 'by a restore drill'}
+      bad={hasFailed}
+    />
   );
 }
 

@@ -3,11 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client.ts';
 import { type RepositoryPath, stores } from '../../api/queries.ts';
 import { Age } from '../../parts/age.tsx';
+import { countOf } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 
 type Store = Schemas['RepositoryStores']['data'][number];
 
-/** The off-site stores of the archive, those that fail first. */
+/** The off-site stores of the archive, those that fail or are behind first. */
 export function RepositoryStores({ path }: { path: RepositoryPath }) {
   return (
     <Stack gap="xs" component="section" aria-label="Off-site">
@@ -23,20 +24,41 @@ export function RepositoryStores({ path }: { path: RepositoryPath }) {
             </Text>
           ) : (
             <Stack gap="xs">
-              {data.map((store) =>
-                store.failing_since === null ? (
-                  <Paper key={store.store} withBorder p="md" radius="md">
-                    <Stored store={store} />
-                  </Paper>
-                ) : (
-                  <FailingStore key={store.store} store={store} since={store.failing_since} />
-                ),
-              )}
+              {data.map((store) => (
+                <OneStore key={store.store} store={store} />
+              ))}
             </Stack>
           )
         }
       </Loaded>
     </Stack>
+  );
+}
+
+function OneStore({ store }: { store: Store }) {
+  const { failing_since, versions_behind } = store;
+  if (failing_since !== null) return <FailingStore store={store} since={failing_since} />;
+  if (versions_behind !== null && versions_behind > 0)
+    return <StoreBehind store={store} versions={versions_behind} />;
+  return (
+    <Paper withBorder p="md" radius="md">
+      <Stored store={store} />
+    </Paper>
+  );
+}
+
+function StoreBehind({ store, versions }: { store: Store; versions: number }) {
+  return (
+    <Alert
+      color="orange"
+      title={`This store is ${countOf(versions, 'version', 'versions')} behind`}
+    >
+      <Text size="sm" mb="xs">
+        The next run with this store in <Code>BACKUP_STORES</Code> stores the rest. Was it removed
+        from there?
+      </Text>
+      <Stored store={store} />
+    </Alert>
   );
 }
 
