@@ -7,7 +7,7 @@ import { createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
 import { emptyLedger, someDrill } from '../support/drills.ts';
 import { useDatabase } from '../support/hooks.ts';
-import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insertResult, insertRun, sql } from '../support/records.ts';
 
 const database = useDatabase();
 const NOW = Date.parse('2026-03-10T12:00:00Z');
@@ -204,7 +204,11 @@ describe('GET /api/overview', () => {
       await insertResult(database.db, run, name, { created_at: at(10, 11) });
       if (name === 'o/empty') continue;
       for (const version of [1, 2]) {
-        await insert(database.db, 'archive_versions', { repo_full_name: name, version });
+        await sql(
+          database.db,
+          'INSERT INTO archive_versions (repo_full_name, version) VALUES ($1, $2::int)',
+          [name, version],
+        );
       }
     }
     expect(await read()).toMatchObject({ off_site: null });

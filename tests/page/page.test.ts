@@ -238,7 +238,9 @@ describe.skipIf(!hasChromium)('the page (skipped without Chromium)', () => {
         await page.keyboard.type(typed);
         await field.waitFor();
         expect(await field.inputValue()).toBe(typed);
-        await page.getByRole('button', { name: shown }).first().click();
+        await page.getByRole('button', { name: shown }).first().waitFor();
+        if (typed === 'run 1') await page.keyboard.press('Enter');
+        else await page.getByRole('button', { name: shown }).first().click();
         await heading(title).waitFor();
       }
     });

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { recordStoring } from '../../lib/records/recording/stores.ts';
 import { hasChromium } from '../support/chromium.ts';
 import { findViolations, usePage } from '../support/page.ts';
-import { insert, insertResult, insertRun, sql } from '../support/records.ts';
+import { insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const REASON = `AccessDenied: the key may not write ${HOSTILE} ${'x'.repeat(300)}`;
@@ -24,7 +24,11 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without Chromium)', (
     await record('s3://new/git', 7, 'no such bucket');
     await record('s3://old/git', 5);
     for (let version = 1; version <= 7; version++) {
-      await insert(db, 'archive_versions', { repo_full_name: 'acme/stored', version });
+      await sql(
+        db,
+        "INSERT INTO archive_versions (repo_full_name, version) VALUES ('acme/stored', $1::int)",
+        [version],
+      );
     }
     await sql(
       db,

@@ -4,13 +4,13 @@ import { Spotlight, type SpotlightActionGroupData, spotlight } from '@mantine/sp
 import { CubeIcon, ListBulletIcon, MagnifyingGlassIcon, ReaderIcon } from '@radix-ui/react-icons';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect, useState, useSyncExternalStore } from 'react';
+import { useSyncExternalStore } from 'react';
 import { basePath } from '../api/base-path.ts';
 import { repositories } from '../api/queries.ts';
 import { settingsTabs } from '../pages/settings/tabs.ts';
 import { pathOfRepository } from '../parts/repository-link.tsx';
+import { paletteQuery } from './palette-query.ts';
 import { places } from './places.ts';
-import { typedEarly } from './typed-early.ts';
 
 export const openPalette = spotlight.open;
 
@@ -20,9 +20,7 @@ const ICON = { width: 18, height: 18 };
 
 /** Lets the user go to a page, a repository or a run by typing a few letters, or search for what was typed. */
 export default function Palette() {
-  const early = useSyncExternalStore(typedEarly.subscribe, typedEarly.read);
-  const [query, setQuery] = useState(early);
-  useEffect(() => setQuery(early), [early]);
+  const query = useSyncExternalStore(paletteQuery.subscribe, paletteQuery.read);
   const [asked] = useDebouncedValue(query.trim(), TYPING_MS);
   return (
     <Spotlight
@@ -32,13 +30,19 @@ export default function Palette() {
       maxHeight="60vh"
       nothingFound="Nothing found"
       query={query}
-      onQueryChange={setQuery}
-      onSpotlightClose={typedEarly.end}
+      onQueryChange={paletteQuery.set}
+      clearQueryOnClose={false}
+      onSpotlightClose={paletteQuery.end}
       searchProps={{
         placeholder: 'Go to a page, a repository or a run…',
         'aria-label': 'Go to',
+        // Of what was typed early, nothing is selected yet.
+        onKeyDown({ key }) {
+          if (key !== 'Enter' || document.querySelector('[data-action][data-selected]')) return;
+          document.querySelector<HTMLElement>('[data-action]')?.click();
+        },
         onFocus({ currentTarget }) {
-          typedEarly.end();
+          paletteQuery.end();
           currentTarget.setSelectionRange(currentTarget.value.length, currentTarget.value.length);
         },
       }}
@@ -71,6 +75,8 @@ function useActions(query: string, asked: string): SpotlightActionGroupData[] {
   if (query === '') return [{ group: 'Pages', actions: pages }];
   const run = /^(?:run\s*)?#?([1-9]\d{0,8})$/i.exec(query)?.[1];
   const named = asked === '' ? [] : (found.data?.data ?? []);
+  const isPage = pages.some(({ label }) => label.toLowerCase().includes(query.toLowerCase()));
+  const isFound = isPage || named.length > 0 || run !== undefined;
   return [
     { group: 'Pages', actions: pages },
     {
@@ -103,13 +109,15 @@ function useActions(query: string, asked: string): SpotlightActionGroupData[] {
     },
     {
       group: 'Search',
-      actions: [
-        {
-          ...{ id: 'search', label: `Search logs and results for “${query}”`, keywords: [query] },
-          leftSection: <MagnifyingGlassIcon {...ICON} />,
-          onClick: () => void navigate({ to: '/search', search: { q: query } }),
-        },
-      ],
+      actions: isFound
+        ? []
+        : [
+            {
+              ...{ id: 'search', label: `Search logs and results for “${query}”` },
+              leftSection: <MagnifyingGlassIcon {...ICON} />,
+              onClick: () => void navigate({ to: '/search', search: { q: query } }),
+            },
+          ],
     },
   ];
 }

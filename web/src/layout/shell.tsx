@@ -5,7 +5,7 @@ import { lazy, type ReactNode, Suspense } from 'react';
 import { pagePath } from '../api/base-path.ts';
 import { usePainted } from '../parts/use-painted.ts';
 import { Hints } from './hints.tsx';
-import { typedEarly } from './typed-early.ts';
+import { paletteQuery } from './palette-query.ts';
 
 // The state of the backups comes first, the navigation after it.
 const Controls = lazy(() => import('./controls.tsx'));
@@ -20,7 +20,7 @@ export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
   const isPainted = usePainted();
   const [isPaletteWanted, palette] = useDisclosure();
   const openPalette = () => {
-    typedEarly.collect();
+    paletteQuery.collect();
     palette.open();
     void import('./palette.tsx').then(({ openPalette }) => openPalette());
   };

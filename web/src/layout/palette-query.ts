@@ -10,11 +10,11 @@ function type(next: string): void {
 }
 
 /**
- * What is typed between opening the command palette and the moment when its field has the focus: its code may still be
- * loading, and letters would be lost or end up in another field.
+ * What is typed into the command palette, from the moment when it is opened: until its field has the focus, its code may
+ * still be loading, and letters would be lost or end up in another field.
  */
-export const typedEarly = {
-  /** Collects keys from now on. */
+export const paletteQuery = {
+  /** Starts anew, and collects keys from now on. */
   collect(): void {
     stop?.();
     type('');
@@ -35,6 +35,7 @@ export const typedEarly = {
     stop = null;
   },
   read: () => text,
+  set: type,
   subscribe(listener: Listener): Listener {
     listeners.add(listener);
     return () => listeners.delete(listener);
