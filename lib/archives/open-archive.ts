@@ -95,7 +95,7 @@ export async function openArchive(
     throw new AppError('BAD_REQUEST', 'repo_name must be owner/name or a single name');
   }
   const find: FindRecord = async (name) =>
-    isSameRepository(name, repository) ? recorded : findRecord(name);
+    recorded !== null && isSameRepository(name, repository) ? recorded : findRecord(name);
   return readable(() => findAndOpen(root, repository, recorded, find));
 }
 

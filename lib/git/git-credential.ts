@@ -17,7 +17,7 @@ export function credentialSettings(
   { location, token }: GitCredential,
 ): Environment {
   const basic = Buffer.from(`x-access-token:${token}`).toString('base64');
-  const settings = [
+  const settings: [string, string][] = [
     // Overrides the user's own insteadOf rewrites, which would bypass the header: the longest match wins.
     [`url.${location}.insteadOf`, location],
     [`url.${location}.pushInsteadOf`, location],
@@ -28,6 +28,14 @@ export function credentialSettings(
     ['credential.helper', ''],
     [`credential.${location}.helper`, ''],
   ];
+  return gitSettings(environment, settings);
+}
+
+/** Variables that set git's configuration for a process, in addition to what the environment sets already. */
+export function gitSettings(
+  environment: Environment,
+  settings: readonly (readonly [string, string])[],
+): Record<string, string> {
   const given = Number(environment.GIT_CONFIG_COUNT ?? 0) || 0;
   const added = settings.flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${given + index}`, key],

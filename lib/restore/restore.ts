@@ -12,8 +12,10 @@ import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
 import { describeRejection, unpackBundle } from '../archives/unpack-bundle.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
+import { findLacks } from '../durable-files.ts';
 import { AppError } from '../errors.ts';
 import { isSystemError } from '../files.ts';
+import { initRepository } from '../git/init-repository.ts';
 import { checkOut, type Unwritten } from './check-out.ts';
 import { chooseVersion, type VersionChoice } from './choose-version.ts';
 import { inParent, moveTo } from './target.ts';
@@ -92,8 +94,7 @@ export async function restoreVersion(
   context: RestoreContext,
 ): Promise<Restored> {
   const { root, repository, target } = request;
-  const recorded = (await request.findRecord?.(repository)) ?? null;
-  const archive = await openArchive(root, repository, recorded, request.findRecord);
+  const archive = await openArchive(root, repository, null, request.findRecord);
   try {
     if (archive.format !== 'bundle') {
       throw new AppError(
@@ -117,13 +118,14 @@ export async function restoreVersion(
     const chain = await readNeeded(archive, entry?.files ?? 1);
     const all = manifest ? refsOfManifest(manifest) : refsOfBundle(chain);
     const wanted = request.ref === null ? all : onlyRef(all, request.ref);
+    const lacks = await findLacks(dirname(target));
     const workspaces = createWorkspaces({
       scratchFolder: dirname(target),
       scratchName: 'the folder of the restored repository',
       environment,
       clock,
       limits,
-      isDurable: true,
+      isDurable: !lacks.includes('fsync'),
     });
     return workspaces.use({ signal, sizeBytes: chain.sizeBytes }, async (workspace) => {
       const made = await makeRepository(workspace, chain, request.isBare);
@@ -175,10 +177,7 @@ async function makeRepository(
   isBare: boolean,
 ): Promise<NewRepository> {
   const folder = join(scratch, 'repository');
-  const format = `--object-format=${base.header.objectFormat}`;
-  const options = [format, '--initial-branch=main', ...(isBare ? ['--bare'] : [])];
-  // Without a template there are no hooks.
-  await git.read(['init', '--quiet', '--template=', ...options, '--', folder]);
+  await initRepository(git, folder, { objectFormat: base.header.objectFormat, isBare });
   return { folder, gitDir: isBare ? folder : join(folder, '.git'), isBare };
 }
 

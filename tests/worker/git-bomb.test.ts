@@ -90,6 +90,7 @@ it('packing deeply nested folders, which takes git long for a few bytes, is stop
     backUpRepository({
       git: createGit({ PATH: process.env.PATH }, new AbortController().signal),
       archiveFolder,
+      mayClone: true,
       mirrorFolder: join(folder, 'deep-mirrors'),
       source: parseSource('deep', folder),
       signal: new AbortController().signal,

@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { GitAddress } from '../../config/stores/store-address.ts';
 import { createGit, type Git } from '../../git/git.ts';
+import { initRepository } from '../../git/init-repository.ts';
 import type { GitStore } from './git-store.ts';
 import type { GitStoreAccess } from './git-store-options.ts';
 import { indexObjects, isRootArchive, parsePart } from './parts.ts';
@@ -156,7 +157,7 @@ async function pushRoot(
 ): Promise<void> {
   const gitDir = join(folder, `anew-${root}.git`);
   try {
-    await git.read(['init', '--quiet', '--bare', '--template=', gitDir]);
+    await initRepository(git, gitDir, { objectFormat: 'sha1', isBare: true });
     const alternates = join(gitDir, 'objects', 'info', 'alternates');
     await mkdir(dirname(alternates), { recursive: true });
     await writeFile(alternates, `${join(clone.gitDir, 'objects')}\n`);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { archiveNote, describeFiles, noteName, type VersionEntry } from '../../archives/note.ts';
-import { syncFile } from '../../durable-files.ts';
+import { restrict, syncFile } from '../../durable-files.ts';
 import { nullIfMissing, readChunks } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { repositoryFigures } from './figures.ts';
@@ -151,7 +151,7 @@ interface SealedBundle {
 
 /** Syncs and hashes a finished bundle before it is published. */
 export async function sealBundle(path: string): Promise<SealedBundle> {
-  await chmod(path, 0o600);
+  await restrict(path, 0o600);
   await syncFile(path);
   const { size: sizeBytes, mtimeMs } = await stat(path);
   const blob = createHash('sha1').update(`blob ${sizeBytes}\0`);

@@ -1,6 +1,6 @@
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { syncFile } from '../../durable-files.ts';
+import { syncFile, syncHandle } from '../../durable-files.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 
@@ -54,7 +54,7 @@ export function openPrivateFile(path: string, notify: Notify): PrivateFile {
     const file = await open(draft, 'wx', 0o600);
     try {
       await file.writeFile(text);
-      await file.sync();
+      await syncHandle(file);
     } catch (error) {
       await rm(draft, { force: true });
       throw error;

@@ -4,6 +4,7 @@ import { nextTo } from '../../archives/archive-name.ts';
 import { type BundleHeader, readBundleHeader } from '../../archives/bundle-header.ts';
 import { nullIfMissing, skipBytes } from '../../files.ts';
 import { type Git, isGitFailure } from '../../git/git.ts';
+import { initRepository } from '../../git/init-repository.ts';
 
 /**
  * A bare repository with the objects of one source and of its archive, so that a run fetches only what is new. It is a
@@ -33,8 +34,7 @@ export async function openMirror(
   if ((await readObjectFormat(git, gitDir)) !== objectFormat) {
     setAside = await setMirrorAside(gitDir);
     await mkdir(gitDir, { recursive: true, mode: 0o700 });
-    const format = `--object-format=${objectFormat}`;
-    await git.read(['init', '--quiet', '--bare', '--template=', format, '--', gitDir]);
+    await initRepository(git, gitDir, { objectFormat, isBare: true });
   }
   await removeLocks(gitDir);
   return { mirror: { gitDir, objectFormat }, setAside };

@@ -21,6 +21,8 @@ export interface RepositoryBackup {
   archiveFolder: string;
   /** Where mirrors are kept. */
   mirrorFolder: string;
+  /** Whether `git clone` works there: it does not without permissions. */
+  mayClone: boolean;
   source: Source;
   /** Calls to a hanging file system end when it aborts, as git does. */
   signal: AbortSignal;

@@ -36,6 +36,7 @@ async function backUp(backup: RepositoryBackup): Promise<RepositoryOutcome> {
   const before = await orAborted(signal, () => readArchiveState(archiveFolder, key));
   const credential = () => credentialOf(source);
   const isFirst =
+    backup.mayClone &&
     before.files.length === 0 &&
     !(await orAborted(signal, () => hasMirror(backup.mirrorFolder, key)));
   let remote: RemoteRefs | null = null;

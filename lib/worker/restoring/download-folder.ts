@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, rmdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { restrict } from '../../durable-files.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { ReadState } from '../../stores/reading/read-state.ts';
@@ -19,7 +20,7 @@ export async function makeOwnFolder(folder: string): Promise<void> {
   const isOwn =
     found.isDirectory() && (process.getuid === undefined || found.uid === process.getuid());
   if (!isOwn) throw new AppError('CONFLICT', `${folder} is not a folder of this user: remove it`);
-  await chmod(folder, 0o700);
+  await restrict(folder, 0o700);
 }
 
 /** Whether a folder contains any downloads. Removes it if it is empty. */

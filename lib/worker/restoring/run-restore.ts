@@ -1,10 +1,13 @@
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { joinNames } from '../../archives/archive-fault.ts';
 import { archivePath, archiveVariables } from '../../config/archives.ts';
 import { databaseVariables } from '../../config/database.ts';
 import { readConfig } from '../../config/read.ts';
+import { describeLacks, findLacks } from '../../durable-files.ts';
 import { AppError, messageWithCause } from '../../errors.ts';
+import { isSystemError, nullIfMissing } from '../../files.ts';
 import { checkGit } from '../../git/git-version.ts';
 import {
   describeUnnamed,
@@ -103,6 +106,7 @@ export async function runRestore(options: WorkerOptions, command: RestoreCommand
   const display = createDisplay(io.stderr, io.isTerminal);
   const source = await openSource(options, command, display);
   try {
+    await noteLacks(command.target, display);
     const { repository, push } = command;
     if (repository === null) return await restoreAll(options, command, source, display);
     if (push !== null) {
@@ -114,6 +118,29 @@ export async function runRestore(options: WorkerOptions, command: RestoreCommand
   } finally {
     await source.close();
   }
+}
+
+/** Says what the file system of the target cannot do. */
+async function noteLacks(target: string, display: Display): Promise<void> {
+  try {
+    const lacks = await findLacks(await findFolder(target));
+    // Restoring needs no links.
+    const text = describeLacks(
+      'the target',
+      lacks.filter((one) => one !== 'links'),
+    );
+    if (text !== null) display.line(text);
+  } catch (error) {
+    // Restoring fails with the same error, and says what cannot be written.
+    if (!isSystemError(error)) throw error;
+  }
+}
+
+/** The folder itself, or the nearest one above it that exists. */
+async function findFolder(path: string): Promise<string> {
+  const above = dirname(path);
+  const isThere = above === path || (await nullIfMissing(stat(path)))?.isDirectory() === true;
+  return isThere ? path : findFolder(above);
 }
 
 async function openSource(

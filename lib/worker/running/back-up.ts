@@ -1,6 +1,8 @@
 import { archiveKey } from '../../archives/archive-name.ts';
 import { orAborted } from '../../async.ts';
+import { describeLacks, findLacks, type Lack } from '../../durable-files.ts';
 import { messageOf } from '../../errors.ts';
+import { isSystemError } from '../../files.ts';
 import { describeStuck, sweepScratch } from '../../processes/scratch.ts';
 import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
@@ -132,7 +134,8 @@ export async function workOn(
   await offsite?.check(deps.journal.note);
   const isFailing = await findFailing(deps.journal.store, offsite);
   const places = { destination, offsite, isFailing };
-  const context = { ...deps, ...places, runId, incrementsFromBytes, onEnded };
+  const mirrorLacks = await readLacks(deps, deps.mirrorFolder);
+  const context = { ...deps, ...places, runId, incrementsFromBytes, mirrorLacks, onEnded };
   await backUpSources(context, jobs);
 }
 
@@ -237,6 +240,24 @@ export async function prepareFolders(deps: RunContext): Promise<void> {
   await deps.time.check();
   await prepareFolder(deps, deps.archiveFolder, 'the archive folder');
   await prepareFolder(deps, deps.mirrorFolder, 'the mirror folder');
+  await noteLacks(deps);
+}
+
+/** Says once in a run what the file system of the archives cannot do. */
+async function noteLacks(deps: RunContext): Promise<void> {
+  const lacks = await readLacks(deps, deps.archiveFolder);
+  const text = describeLacks('the archive folder', lacks);
+  if (text !== null) await deps.journal.note('warn', text);
+}
+
+async function readLacks({ signal }: RunContext, folder: string): Promise<Lack[]> {
+  try {
+    return await orAborted(signal, () => findLacks(folder));
+  } catch (error) {
+    // Each backup fails with the same error, and says it.
+    if (!isSystemError(error)) throw error;
+    return [];
+  }
 }
 
 async function prepareFolder(

@@ -1,7 +1,10 @@
 import { archiveKey } from '../../archives/archive-name.ts';
+import type { Environment } from '../../config/read.ts';
+import type { Lack } from '../../durable-files.ts';
 import { AppError, messageOf } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
 import { createGit, GitError } from '../../git/git.ts';
+import { gitSettings } from '../../git/git-credential.ts';
 import type { Progress } from '../../git/progress.ts';
 import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
@@ -27,6 +30,8 @@ export interface AttemptContext
   /** Null if the run has no number yet. */
   runId: number | null;
   incrementsFromBytes: number;
+  /** What the file system of the mirrors lacks. */
+  mirrorLacks: readonly Lack[];
   room: DiskRoom;
 }
 
@@ -75,7 +80,8 @@ export async function attempt(
     await reconcileVersions(context, { repository: source.name, key }, state);
     const made = await backUpRepository({
       ...context,
-      git: createGit(context.environment, signal),
+      git: createGit(gitEnvironment(context), signal),
+      mayClone: !context.mirrorLacks.includes('permissions'),
       source,
       isDamaged: job.isDamaged,
       now: context.time.now,
@@ -141,6 +147,12 @@ export async function attempt(
   } finally {
     reserved.leave?.();
   }
+}
+
+/** git ends with an error where it cannot flush files. */
+function gitEnvironment({ environment, mirrorLacks }: AttemptContext): Environment {
+  if (!mirrorLacks.includes('fsync')) return environment;
+  return { ...environment, ...gitSettings(environment, [['core.fsync', 'none']]) };
 }
 
 /** Without the database, confirmations are unknown. */

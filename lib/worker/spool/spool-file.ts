@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, open, readdir } from 'node:fs/promises';
+import { mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import type { Clock } from '../../clock.ts';
-import { syncFile } from '../../durable-files.ts';
+import { restrict, syncFile, syncHandle } from '../../durable-files.ts';
 import { messageOf } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
@@ -20,7 +20,7 @@ const fileName = /^\d{6}-[0-9a-f-]{36}\.jsonl$/;
 export async function makeSpoolFolder(dataFolder: string): Promise<string> {
   const folder = join(dataFolder, 'spool');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
+  await restrict(folder, 0o700);
   return folder;
 }
 
@@ -71,7 +71,7 @@ export async function createSpool(options: SpoolOptions): Promise<SpoolFile> {
     const at = new Date(began).toISOString();
     const header: SpoolHeader = { type: 'run', format: 1, spool_id: id, at, run };
     await file.appendFile(`${JSON.stringify(header)}\n`);
-    await file.sync();
+    await syncHandle(file);
     await syncFile(folder);
     return file;
   };
@@ -95,7 +95,7 @@ export async function createSpool(options: SpoolOptions): Promise<SpoolFile> {
         size += line.length;
         try {
           await file.appendFile(line);
-          if (entry.type !== 'log') await file.datasync();
+          if (entry.type !== 'log') await syncHandle(file);
         } catch (error) {
           // Nothing may follow a partial line.
           broken = error;
