@@ -16,18 +16,22 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   try {
     return await perform(await trustAuthorities(options, command), command);
   } catch (error) {
-    const stopped = stopOf(error);
+    const stopped = stopOf(error, options.signal);
     if (stopped === null) throw error;
     io.stderr.write(`${stopped.message}\n`);
     return stopped.exitCode;
   }
 }
 
-/** What stopped the command, also if a wait was aborted by it; null for any other error. */
-function stopOf(error: unknown): RunStopped | null {
-  const { name, cause } = error instanceof Error ? error : {};
-  const stopped = name === 'AbortError' ? cause : error;
-  return stopped instanceof RunStopped ? stopped : null;
+/** What stopped the command, also if a wait or a child process was aborted by it; null for any other error. */
+function stopOf(error: unknown, { aborted, reason }: AbortSignal): RunStopped | null {
+  const { name, cause, isCanceled } = Object(error) as Record<string, unknown>;
+  const wasAborted = name === 'AbortError' || isCanceled === true;
+  return (
+    [error, ...(wasAborted ? [cause, ...(aborted ? [reason] : [])] : [])].find(
+      (it) => it instanceof RunStopped,
+    ) ?? null
+  );
 }
 
 /** git is given the authorities that the rest of the process trusts. */

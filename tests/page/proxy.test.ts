@@ -92,6 +92,17 @@ describe.skipIf(!hasChromium || !hasNginx).each(ways)(
         .waitFor();
     });
 
+    it('copies a text, although the browser offers no clipboard over plain http', async () => {
+      await page.goto(`${site}/backup/app/settings?tab=agents`);
+      await page.getByRole('button', { name: 'Copy for Claude Code' }).click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      await page.evaluate(
+        "document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))",
+      );
+      await page.locator('#pasted').press('Control+V');
+      expect(await page.locator('#pasted').inputValue()).toContain(`${site}/backup/mcp`);
+    });
+
     it('shows the documentation of the API, with its server', async () => {
       await page.goto(`${site}/backup/app/`);
       await page.getByRole('link', { name: 'API documentation' }).click();

@@ -1,4 +1,5 @@
-import { Button, Code, CopyButton, Group } from '@mantine/core';
+import { Button, Code, Group } from '@mantine/core';
+import { CopyButton } from './copy-button.tsx';
 
 /** A command with a button to copy it. */
 export function Command({ children: command }: { children: string }) {

@@ -1,14 +1,4 @@
-import {
-  Alert,
-  Anchor,
-  Button,
-  Code,
-  CopyButton,
-  Group,
-  SegmentedControl,
-  Stack,
-  Text,
-} from '@mantine/core';
+import { Alert, Anchor, Button, Code, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
@@ -16,6 +6,7 @@ import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { report } from '../../api/reports.ts';
 import { Age } from '../../parts/age.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
 import { Loaded } from '../../parts/loading.tsx';
 import { Page } from '../../parts/page.tsx';
 import { OutcomeBadge } from '../../parts/status.tsx';

@@ -1,16 +1,7 @@
-import {
-  Accordion,
-  Alert,
-  Button,
-  Code,
-  CopyButton,
-  Group,
-  List,
-  Stack,
-  Text,
-} from '@mantine/core';
+import { Accordion, Alert, Button, Code, Group, List, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { installation } from '../../api/installation.ts';
+import { CopyButton } from '../../parts/copy-button.tsx';
 import { Loaded } from '../../parts/loading.tsx';
 import { Section } from './section.tsx';
 import { type Snippet, snippetsFor, TOKEN } from './snippets.ts';
