@@ -6,8 +6,9 @@ import {
 } from './archive-access.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
 import { describeExamination, examineArchive, judgeIntact } from './examine-archive.ts';
-import { checkFilePath, showContent } from './file-content.ts';
+import { checkFilePath, type ShownContent, showContent } from './file-content.ts';
 import { checkRange, type FileRange, takeRange } from './file-range.ts';
+import { identifyArchive } from './kept-unpacked.ts';
 import type { ExtractedFile, Listing, Verification } from './results.ts';
 import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 
@@ -45,11 +46,35 @@ export interface ArchiveReaderOptions extends ArchiveAccessOptions {
   redactor: Pick<Redactor, 'countedInSteps'>;
 }
 
+/** How long the files that were last shown are kept, and how many: each may have 10 MiB. */
+const KEPT_MS = 10 * 60_000;
+const MAX_KEPT = 2;
+
+/**
+ * Keeps the last files as they are shown: a large one is read in hundreds of parts, and secrets have to be removed from
+ * all of it before one can be taken.
+ */
+function keepShown(): (id: string, show: () => Promise<ShownContent>) => Promise<ShownContent> {
+  const kept = new Map<string, ShownContent>();
+  let timer: NodeJS.Timeout | undefined;
+  return async (id, show) => {
+    const shown = kept.get(id) ?? (await show());
+    // The most recently used last.
+    kept.delete(id);
+    kept.set(id, shown);
+    for (const [oldest] of kept) if (kept.size > MAX_KEPT) kept.delete(oldest);
+    clearTimeout(timer);
+    timer = setTimeout(() => kept.clear(), KEPT_MS).unref();
+    return shown;
+  };
+}
+
 /** Opens a reader for a folder, which removes secrets from what it shows. */
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
   const { findRecord, clock, redactor } = options;
   const access = createArchiveAccess(options);
   const { workspaces, kept, limits } = access;
+  const showOnce = keepShown();
 
   return {
     verify: (repository, call) =>
@@ -85,13 +110,16 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
       checkRange(range);
       return access.use(repository, call, async (archive) => {
         const checks = { workspaces, kept, limits, signal: call.signal };
-        const file =
-          archive.format === 'bundle'
-            ? await extractFromBundle(archive, filePath, checks)
-            : await extractFromTarball(archive.handle, filePath, checks);
-        const shown = await showContent(file, redactor);
-        const { notes } = shown;
-        const facts = { repository, archive: archive.name, path: file.path, ...notes };
+        const id = JSON.stringify([await identifyArchive(archive), filePath]);
+        const shown = await showOnce(id, async () =>
+          showContent(
+            archive.format === 'bundle'
+              ? await extractFromBundle(archive, filePath, checks)
+              : await extractFromTarball(archive.handle, filePath, checks),
+            redactor,
+          ),
+        );
+        const facts = { repository, archive: archive.name, path: filePath, ...shown.notes };
         const maxChars = Math.min(
           call.maxChars ?? limits.answerCharacters,
           limits.answerCharacters,

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
 import { type Chain, readChain } from './chain/read-chain.ts';
-import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
+import { type FileContent, NoSuchFile, notAFile, tooLarge } from './file-content.ts';
 import { isRejection, type Workspace } from './git-workspace.ts';
 import { type BorrowedRepository, identifyArchive, type KeptUnpacked } from './kept-unpacked.ts';
 import type { ArchiveLimits } from './limits.ts';
@@ -13,9 +13,13 @@ import {
   type Tree,
   type TreeListing,
 } from './list-tree.ts';
+import { findNearPaths } from './near-paths.ts';
 import type { OpenArchive } from './open-archive.ts';
 import { makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 import type { BundleChecks } from './verify-bundle.ts';
+
+/** How many paths are searched for those that resemble a missing one. */
+const MAX_PATHS_SEARCHED = 200_000;
 
 /** What is needed to read a tree. */
 type TreeChecks = BundleChecks & { kept: KeptUnpacked };
@@ -42,13 +46,25 @@ export function extractFromBundle(
     const args = [...options, 'ls-tree', '-z', '-l', '--full-tree', '--', commit, name];
     const lines = (await git.read(args)).split('\0').filter((line) => line !== '');
     const found = lines.map(parseEntry).find(({ entry }) => entry.path === name);
-    if (found === undefined) throw notFound(path);
+    if (found === undefined)
+      throw new NoSuchFile(path, await listNear({ git, gitDir, commit }, name));
     const { entry, id } = found;
     if (entry.type !== 'file') throw notAFile(path, entry.type);
     if (entry.size > max) throw tooLarge(path, entry.size, max);
     const blob = await git.readBytes([`--git-dir=${gitDir}`, 'cat-file', 'blob', id]);
     return { path, bytes: Buffer.from(blob) };
   });
+}
+
+async function listNear({ git, gitDir, commit }: Tree, name: string): Promise<string[]> {
+  const near = findNearPaths(name);
+  let left = MAX_PATHS_SEARCHED;
+  const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-z', '--name-only', '--full-tree', commit];
+  for await (const path of git.stream(args, '\0')) {
+    if (left-- === 0) break;
+    near.add(path);
+  }
+  return near.found();
 }
 
 async function withTree<Result>(

@@ -2,9 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import { posix, win32 } from 'node:path';
 import { AppError } from '../errors.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
+import { cleanText } from '../text/clean-text.ts';
 import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
 import { counted } from '../text/units.ts';
 import type { EntryType } from './results.ts';
+
+/** The length of a path that is suggested. */
+const MAX_NEAR_LENGTH = 255;
 
 /** A file of an archive. */
 export interface FileContent {
@@ -122,8 +126,13 @@ export function checkFilePath(path: string, parameter: string): void {
     throw new AppError('BAD_REQUEST', `${parameter} ${problem[1]}, which is not allowed`);
 }
 
-export function notFound(path: string): AppError {
-  return new AppError('NOT_FOUND', `the archive has no file ${JSON.stringify(path)}`);
+/** The archive has no file with a path. The message names those that resemble it. */
+export class NoSuchFile extends AppError {
+  constructor(path: string, near: readonly string[]) {
+    const names = near.map((one) => JSON.stringify(cleanText(one, MAX_NEAR_LENGTH)));
+    const meant = names.length === 0 ? '' : `; did you mean ${names.join(' or ')}?`;
+    super('NOT_FOUND', `the archive has no file ${JSON.stringify(path)}${meant}`);
+  }
 }
 
 const nouns: Record<EntryType, string> = {

@@ -9,7 +9,7 @@ export const triggerBackupRun = writeTool(
     name: 'trigger_backup_run',
     title: 'Trigger backup run',
     description:
-      'Queue a backup run of one tracked repository, or of all. Nothing starts at once: the worker handles the request at its next scheduled run that covers the target. If a request for the same target is already pending, it is returned with already_queued true.',
+      'Queue a backup run of one tracked repository, or of all. Use it when somebody asks for a backup now, or to try again what failed once its cause is removed; to see how runs went, use list_backup_runs. Nothing starts at once: the worker handles the request at its next scheduled run that covers the target. If a request for the same target is already pending, it is returned with already_queued true.',
     input: z.strictObject({
       target_repo: textParameter(
         'Name of a tracked repository, as in list_tracked_repositories. Left out: all tracked repositories.',

@@ -6,7 +6,7 @@ import { cutText } from '../text/cut-text.ts';
 export const MAX_ANSWER_CHARS = 40_000;
 
 /** Lengths to which the texts of a list are cut before items are left out. */
-const TEXT_LENGTHS = [4_000, 1_000, 500] as const;
+export const TEXT_LENGTHS = [4_000, 1_000, 500] as const;
 
 /** No text is cut shorter, because redaction finds a cut secret only in texts longer than 200 characters. */
 const MIN_CUT_CHARS = 300;
@@ -43,11 +43,15 @@ export function roomBeside(rest: unknown, maxChars: number): number {
 
 /**
  * The first items of a list that fit. Long texts in all items are cut, but not below 500 characters, before
- * items are left out. At least one item is kept, with its texts cut further.
+ * items are left out. At least one item is kept, with its texts cut further. `lengths` are tried in turn.
  */
-export function fitItems<Item>(items: readonly Item[], room: number): Item[] {
+export function fitItems<Item>(
+  items: readonly Item[],
+  room: number,
+  lengths: readonly number[] = TEXT_LENGTHS,
+): Item[] {
   let fitting: Item[] = [];
-  for (const length of TEXT_LENGTHS) {
+  for (const length of lengths) {
     const cut = items.map((item) => cutTexts(item, length));
     fitting = takeWhileFitting(cut, room);
     if (fitting.length === items.length) return fitting;

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { NoSuchFile } from '../archives/file-content.ts';
+import { AppError } from '../errors.ts';
 import { roomBeside, takeFitting } from './answer-budget.ts';
 import { countParameter, limitParameter, optionalText, textParameter } from './input.ts';
 import { archiveListing, archiveVerification, extractedFile } from './shapes.ts';
@@ -14,6 +16,17 @@ const MORE_REFS =
   'further refs: `git bundle list-heads` of the newest file lists all of them, on the machine that has the archive';
 const MORE_ENTRIES =
   'there are, or may be, further entries: call again with a longer prefix, such as the path of a folder';
+
+/** Says how to find the path of a file. */
+function withTheLister({ message }: NoSuchFile, path: string): AppError {
+  const folder = path.slice(0, path.lastIndexOf('/') + 1);
+  const prefix = folder === '' ? '' : `, for example with prefix ${JSON.stringify(folder)}`;
+  const end = message.endsWith('?') ? '' : '.';
+  return new AppError(
+    'NOT_FOUND',
+    `${message}${end} inspect_archive_contents lists the paths${prefix}`,
+  );
+}
 
 /** Checks an archive. */
 export const verifyArchiveIntegrity = readTool({
@@ -83,7 +96,9 @@ export const extractBackupFile = readTool({
   ) => {
     const range = { ...bytes, startLine: start_line, endLine: end_line };
     return withKnownName(repo_name, backups, call.signal, () =>
-      archives.extract(repo_name, file_path, range, call),
+      archives.extract(repo_name, file_path, range, call).catch((error: unknown) => {
+        throw error instanceof NoSuchFile ? withTheLister(error, file_path) : error;
+      }),
     );
   },
 });

@@ -91,7 +91,13 @@ export interface BackupSource {
   /** The run that started last; null if there is none. */
   readLatestRun(signal: AbortSignal): Promise<(Run & { fixes: RunFix[] }) | null>;
   /** The newest matching logs, at most `limit`. Throws NOT_FOUND if no log has the id `beforeId`. */
-  selectLogs(selection: LogSelection, limit: number, signal: AbortSignal): Promise<SelectedLogs>;
+  selectLogs(
+    selection: LogSelection,
+    limit: number,
+    signal: AbortSignal,
+    /** At least this much of each message, by default 4,000 characters. */
+    maxMessage?: number,
+  ): Promise<SelectedLogs>;
   /** The failures of a run, by default of the latest run with failures; null if there is no such run. */
   readFailure(runId: number | undefined, signal: AbortSignal): Promise<FailureFacts | null>;
   /** The newest error logs of a run by repository. An empty name stands for logs without a repository. */

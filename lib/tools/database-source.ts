@@ -59,8 +59,10 @@ export function createDatabaseSource({
       pageOf(run).parse(toPage(await listRuns(db, page, filter), page)),
     readRun: async (id, results) => parseOrNull(await readRunDetails(db, id, results)),
     readLatestRun: async () => latestRun.nullable().parse(parseOrNull(await readLatestRun(db))),
-    async selectLogs(selection, limit) {
-      const logs: ExecutionLog[] = JSON.parse(await selectLogs(db, selection, limit + 1));
+    async selectLogs(selection, limit, _signal, maxMessage) {
+      const logs: ExecutionLog[] = JSON.parse(
+        await selectLogs(db, selection, limit + 1, maxMessage),
+      );
       return { logs: logs.slice(0, limit), truncated: logs.length > limit };
     },
     readFailure: async (runId) => parseOrNull(await readFailure(db, runId)),

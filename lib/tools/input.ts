@@ -13,7 +13,7 @@ interface IntegerParameter {
  * An integer within bounds. Text is accepted too, because some clients send it; the published schema says
  * integer.
  */
-function integerParameter({ description, min, max }: IntegerParameter) {
+export function integerParameter({ description, min, max }: IntegerParameter) {
   return z
     .preprocess(
       (value) => (typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value),

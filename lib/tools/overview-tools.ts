@@ -117,7 +117,7 @@ export const getDashboardSummary = readTool({
   name: 'get_dashboard_summary',
   title: 'Dashboard summary',
   description:
-    'Read the overall figures of all backup runs: how many runs and repository backups there were, how many succeeded and failed, the percentage that did not fail, the latest run, the bytes of all archives, the repository with the largest one, and how many repositories are in each state. An empty repository, which has nothing to archive, counts as successful; get_backup_run_details says how many were empty.',
+    'Read the overall figures of all backup runs: how many runs and repository backups there were, how many succeeded and failed, the percentage that did not fail, the latest run, the bytes of all archives, the repository with the largest one, and how many repositories are in each state. Use it for questions about totals and the overall success rate; for whether all is well now, use get_system_health, and for a period, get_backup_metrics. An empty repository, which has nothing to archive, counts as successful; get_backup_run_details says how many were empty.',
   input: noInput,
   output: dashboardSummary.extend({ success_rate: z.string() }),
   async handler(_input, { backups }, { signal }) {

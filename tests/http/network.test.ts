@@ -132,6 +132,13 @@ describe('the host of a URL', () => {
     expect(isLinkLocal(hostOf(host))).toBe(true);
   });
 
+  it.each(['metadata', 'metadata.google.internal', 'METADATA.google.internal.', 'metadata.goog'])(
+    '%s is recognized as the name of a metadata service, which may resolve only at a proxy',
+    (host) => {
+      expect(isLinkLocal(host)).toBe(true);
+    },
+  );
+
   it.each([
     '[64:ff9b::a9fe:a9fe]',
     '[2002:a9fe:a9fe::1]',

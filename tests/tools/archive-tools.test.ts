@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
 import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { type ArchiveFolder, createArchiveFolder, sha256 } from '../support/archives.ts';
@@ -45,6 +46,57 @@ afterAll(async () => {
 });
 
 describe('the archive tools', () => {
+  it.each([
+    ['readme.md', '"README.md"'],
+    ['src/README.md', '"README.md"'],
+    ['a.ts', '"src/a.ts"'],
+    ['src/c.ts', '"src/a.ts" or "src/b.ts"'],
+    ['src/a.tsx', '"src/a.ts" or "src/b.ts"'],
+    ['lonh.txt', '"long.txt"'],
+  ])(
+    'extract_backup_file names what resembles %s, and the tool that lists paths',
+    async (path, near) => {
+      const folder = path.slice(0, path.lastIndexOf('/') + 1);
+      const prefix = folder === '' ? '' : `, for example with prefix "${folder}"`;
+      expect(await faultOf(deps, 'extract_backup_file', { repo_name, file_path: path })).toBe(
+        `the archive has no file "${path}"; did you mean ${near}? inspect_archive_contents lists the paths${prefix}`,
+      );
+    },
+  );
+
+  it('extract_backup_file names the tool that lists paths if nothing resembles the path', async () => {
+    const given = { repo_name, file_path: 'something/entirely/different' };
+    expect(await faultOf(deps, 'extract_backup_file', given)).toBe(
+      'the archive has no file "something/entirely/different". inspect_archive_contents lists the paths, for example with prefix "something/entirely/"',
+    );
+  });
+
+  it('extract_backup_file removes secrets from a file once, in however many parts it is read', async () => {
+    let searched = 0;
+    const { countedInSteps } = createRedactor([]);
+    const archives = folder.reader({
+      findRecord: (name, signal) => opened.source.findArchive(name, signal),
+      redactor: {
+        countedInSteps(value) {
+          searched++;
+          return countedInSteps(value);
+        },
+      },
+    });
+    const own = createTestToolDeps({ archives, backups: opened.source });
+    const ask = { repo_name, file_path: 'long.txt' };
+    const lines = new Set<string>();
+    for (let start_line: number | undefined = 1; start_line !== undefined; ) {
+      const part = await answerOf(own, 'extract_backup_file', { ...ask, start_line });
+      lines.add(`${part.content}`);
+      const [, next] = /start_line (\d+)/.exec(`${part.more}`) ?? [];
+      start_line = next === undefined ? undefined : Number(next);
+    }
+    expect([...lines].join('')).toBe('123456789\n'.repeat(9_000));
+    expect(lines.size).toBeGreaterThanOrEqual(1);
+    expect(searched).toBe(1);
+  });
+
   it('verify_archive_integrity proves the archive that the database names', async () => {
     expect(await answerOf(deps, 'verify_archive_integrity', { repo_name })).toEqual({
       repository: repo_name,

@@ -21,6 +21,35 @@ it('get_execution_logs returns a message of 4,000 characters in full, and cuts a
   });
 });
 
+it('get_execution_logs says which messages it cut, and how to read all of one', async () => {
+  const secret = `ghp_${'A1b2'.repeat(9)}`;
+  const message = Array.from({ length: 9_000 }, (_, n) => `line ${n} ${n % 7 ? '' : secret}`).join(
+    '\n',
+  );
+  const shown = message.replaceAll(secret, '[redacted]');
+  await insertLog(source.db, { message: 'newer', created_at: '2026-04-02T00:00:00Z' });
+  await insertLog(source.db, { message, created_at: '2026-04-01T00:00:00Z' });
+  const given = { since: '2026-04-01T00:00:00Z' };
+  const answer = await answerOf(source.deps, 'get_execution_logs', given);
+  expect(answer).toMatchObject({ returned: 2, truncated: true });
+  expect(answer).not.toHaveProperty('next');
+  let read = '';
+  for (let more = `${answer.more}`; ; ) {
+    const [, before, offset] =
+      /limit 1(?:, before_id (\d+))? and message_offset (\d+)/.exec(more) ?? [];
+    if (read === '') read = shown.slice(0, Number(offset));
+    const part = await answerOf(source.deps, 'get_execution_logs', {
+      ...{ ...given, limit: 1, message_offset: Number(offset) },
+      before_id: Number(before ?? (answer.logs as { id: number }[])[0]?.id),
+    });
+    const [line] = part.logs as { message: string }[];
+    read += line?.message.replace(/… \[cut: \d+ more characters\]$/, '');
+    if (part.truncated !== true) break;
+    more = `${part.more}`;
+  }
+  expect(read).toBe(shown);
+});
+
 it('get_backup_run_details cuts the results when the answer is full, and says so', async () => {
   const run = await insertRun(source.db);
   await sql(

@@ -1,7 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
-import { type FileContent, notAFile, notFound, tooLarge } from '../file-content.ts';
+import { type FileContent, NoSuchFile, notAFile, tooLarge } from '../file-content.ts';
 import type { ArchiveLimits } from '../limits.ts';
 import type { ListRequest } from '../list-tree.ts';
+import { findNearPaths } from '../near-paths.ts';
 import type { ArchiveEntry } from '../results.ts';
 import { readTarball } from './read-tarball.ts';
 
@@ -46,27 +47,31 @@ export async function extractFromTarball(
 ): Promise<FileContent> {
   const max = reading.limits.extractedBytes;
   const wanted = withoutDot(path);
+  const near = findNearPaths(wanted.replace(/\/$/, ''));
   let last: { entry: ArchiveEntry; chunks: Buffer[] } | null = null;
   await readTarball(handle, {
     ...reading,
     visit(entry) {
-      if (withoutDot(entry.path).replace(/\/$/, '') !== wanted.replace(/\/$/, '')) return 'next';
+      const name = withoutDot(entry.path).replace(/\/$/, '');
+      if (name !== wanted.replace(/\/$/, '')) {
+        if (entry.type === 'file') near.add(name);
+        return 'next';
+      }
       const chunks: Buffer[] = [];
       last = { entry, chunks };
       if (entry.type !== 'file' || entry.size > max) return 'next';
       return { read: (chunk) => chunks.push(chunk) };
     },
   });
+  if (last === null) throw new NoSuchFile(path, near.found());
   return open(last, path, max);
 }
 
 function open(
-  found: { entry: ArchiveEntry; chunks: Buffer[] } | null,
+  { entry, chunks }: { entry: ArchiveEntry; chunks: Buffer[] },
   path: string,
   max: number,
 ): FileContent {
-  if (found === null) throw notFound(path);
-  const { entry, chunks } = found;
   if (entry.type !== 'file') throw notAFile(path, entry.type);
   if (entry.size > max) throw tooLarge(path, entry.size, max);
   return { path, bytes: Buffer.concat(chunks) };

@@ -14,23 +14,28 @@ export const MAX_LOGS_COUNTED = 10_000;
 const boundedLogColumns = logColumnsWith(cutTextSql('message', MAX_MESSAGE_LENGTH));
 
 /**
- * The newest `limit` matching logs as a JSON array, newest first, with long messages cut. Throws NOT_FOUND when
+ * The newest `limit` matching logs as a JSON array, newest first, with messages longer than `maxMessage` characters cut,
+ * by default 4,000. Throws NOT_FOUND when
  * there is no log with the id `beforeId`.
  */
 export async function selectLogs(
   db: Database,
   selection: LogSelection,
   limit: number,
+  maxMessage = MAX_MESSAGE_LENGTH,
 ): Promise<string> {
   const values: SqlValue[] = [limit];
   const logs = toSql(selection, values);
+  const isUsual = maxMessage === MAX_MESSAGE_LENGTH;
+  const columns = isUsual ? boundedLogColumns : logColumnsWith(cutTextSql('message', maxMessage));
   const statement = {
-    name: `selected_logs_${logs.name}`,
-    text: `SELECT ${jsonArray(`SELECT ${boundedLogColumns} FROM (${logs.newest('$1::bigint')}) AS log ${newestFirst}`)} AS items,
+    // Prepared only with the usual limit.
+    ...(isUsual ? { name: `selected_logs_${logs.name}` } : {}),
+    text: `SELECT ${jsonArray(`SELECT ${columns} FROM (${logs.newest('$1::bigint')}) AS log ${newestFirst}`)} AS items,
       ${logs.anchored} AS anchored`,
   };
   const [row] = await db.query<{ items: string; anchored: boolean }>(statement, values);
-  if (!row) throw new Error(`${statement.name} returned no row`);
+  if (!row) throw new Error('the selection of logs returned no row');
   if (!row.anchored) throw noSuchLog(selection.beforeId);
   return row.items;
 }
