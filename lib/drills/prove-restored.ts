@@ -1,4 +1,4 @@
-import { appendFile, mkdir, statfs } from 'node:fs/promises';
+import { appendFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { corrupt } from '../archives/archive-fault.ts';
 import { createWorkspaces, isRejection } from '../archives/git-workspace.ts';
@@ -6,15 +6,17 @@ import { digestRefs } from '../archives/manifest.ts';
 import { type Git, GitError } from '../git/git.ts';
 import type { DrillEvidence } from '../records/drills/new-drill.ts';
 import type { RecordedVersion } from '../records/drills/record.ts';
+import {
+  hasRoomFor,
+  MAX_ENTRIES,
+  measureWorkTree,
+  type WorkTreeSize,
+  WorkTreeTooLarge,
+} from '../restore/measure-work-tree.ts';
 import { type RestoreContext, type Restored, restoreVersion } from '../restore/restore.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { readObjects } from './read-objects.ts';
 
-/** Maximum number of files and folders. A repository of a few bytes can have a tree with a billion of them. */
-const MAX_ENTRIES = 1_000_000;
-const LIST_TIMEOUT_MS = 60_000;
-/** Even a small file takes up a whole block, and so does a folder. */
-const BYTES_PER_ENTRY = 4_096;
 /** The longest path of the system, without its NUL. Git can write longer ones, but they could not be removed. */
 const MAX_PATH_BYTES = 4_095;
 /** The same as for restoring: enough for a slow disk. */
@@ -51,7 +53,10 @@ export interface ProveOptions extends RestoreContext {
 export async function proveRestorable(options: ProveOptions): Promise<void> {
   const { archives, scratch, environment, clock, signal, onFound } = options;
   const target = join(scratch, 'restored.git');
-  const restored = await restoreVersion({ ...archives, ref: null, isBare: true, target }, options);
+  const restored = await restoreVersion(
+    { ...archives, ref: null, isBare: true, isLimited: true, target },
+    options,
+  );
   const { files, isRecorded: files_recorded } = restored;
   onFound(restored, { files, files_recorded });
   const workspaces = createWorkspaces({
@@ -130,13 +135,12 @@ async function checkOut(
 ): Promise<Partial<DrillEvidence>> {
   if (head === null) return {};
   const tree_sha = (await git.read([`--git-dir=${gitDir}`, 'rev-parse', `${head}^{tree}`])).trim();
-  const listed = await listTree(git, gitDir, head);
+  const listed = await measure(git, gitDir, head);
   if (Buffer.byteLength(folder) + 1 + listed.longestPath > MAX_PATH_BYTES) {
     throw new DrillIncomplete('its default branch has a path that is too long to check out here');
   }
   await mkdir(folder);
-  const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize < listed.bytes + listed.entries * BYTES_PER_ENTRY) {
+  if (!(await hasRoomFor(folder, listed))) {
     throw new DrillIncomplete('DATA_DIR has too little space to check out the default branch');
   }
   await mkdir(join(gitDir, 'info'), { recursive: true });
@@ -181,37 +185,19 @@ async function compareFiles(git: Git, options: readonly string[]): Promise<void>
   );
 }
 
-/**
- * What a checkout writes: how many files, how many entries including folders, their size, and the longest path in
- * bytes.
- */
-async function listTree(
-  git: Git,
-  gitDir: string,
-  head: string,
-): Promise<{ files: number; entries: number; bytes: number; longestPath: number }> {
-  const listed = { files: 0, entries: 0, bytes: 0, longestPath: 0 };
-  const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-t', '-l', '-z', head];
+/** What a checkout writes. Throws DrillIncomplete if that is too much, or cannot be found out. */
+async function measure(git: Git, gitDir: string, head: string): Promise<WorkTreeSize> {
   try {
-    for await (const entry of git.stream(args, '\0', { timeoutMs: LIST_TIMEOUT_MS })) {
-      // `<mode> <type> <object> <size>\t<path>`. Folders have no size, nor have submodules, which become empty folders.
-      const tab = entry.indexOf('\t');
-      const [, type, , size = ''] = entry.slice(0, tab).split(/ +/);
-      listed.longestPath = Math.max(listed.longestPath, Buffer.byteLength(entry.slice(tab + 1)));
-      listed.entries++;
-      if (type !== 'tree') listed.files++;
-      listed.bytes += Number.parseInt(size, 10) || 0;
-      if (listed.entries > MAX_ENTRIES) {
-        throw new DrillIncomplete(
-          `its default branch has more than ${MAX_ENTRIES} files and folders`,
-        );
-      }
-    }
+    return await measureWorkTree(git, gitDir, head);
   } catch (error) {
+    if (error instanceof WorkTreeTooLarge) {
+      throw new DrillIncomplete(
+        `its default branch has more than ${MAX_ENTRIES} files and folders`,
+      );
+    }
     if (!(error instanceof GitError) || error.fault === 'failed') throw error;
     throw new DrillIncomplete(
       cleanText(`the files of its default branch could not be listed: ${error.message}`),
     );
   }
-  return listed;
 }

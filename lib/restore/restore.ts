@@ -18,6 +18,7 @@ import { isSystemError } from '../files.ts';
 import { initRepository } from '../git/init-repository.ts';
 import { checkOut, type Unwritten } from './check-out.ts';
 import { chooseVersion, type VersionChoice } from './choose-version.ts';
+import { requireRoom } from './measure-work-tree.ts';
 import { inParent, moveTo } from './target.ts';
 import { onlyRef, refsOfBundle, refsOfManifest, type VersionRefs } from './version-refs.ts';
 import { readHeadCommit, writeRefs } from './write-refs.ts';
@@ -35,6 +36,8 @@ interface RestoreRequest {
   ref: string | null;
   /** Without a work tree. */
   isBare: boolean;
+  /** Whether a work tree that is too large for most machines is refused, which may be an attack. */
+  isLimited: boolean;
   /** The absolute path of the new repository, which must not exist or be an empty folder. */
   target: string;
 }
@@ -134,7 +137,12 @@ export async function restoreVersion(
         tips: [...all.refs.values(), ...('id' in all.head ? [all.head.id] : [])],
         proven: chain.base.header.refs.map(({ id }) => id),
       });
-      const { commit: headCommit, unwritten } = await fill(workspace, made, wanted);
+      const { commit: headCommit, unwritten } = await fill(
+        workspace,
+        made,
+        wanted,
+        request.isLimited,
+      );
       signal.throwIfAborted();
       await moveTo(made.folder, target);
       return {
@@ -226,9 +234,11 @@ async function fill(
   { git }: Workspace,
   { folder, gitDir, isBare }: NewRepository,
   wanted: VersionRefs,
+  isLimited: boolean,
 ): Promise<{ commit: string | null; unwritten: Unwritten | null }> {
   await writeRefs(git, gitDir, wanted);
   const commit = await readHeadCommit(git, gitDir);
-  const hasFiles = !isBare && commit !== null;
-  return { commit, unwritten: hasFiles ? await checkOut(git, { folder, gitDir }, commit) : null };
+  if (isBare || commit === null) return { commit, unwritten: null };
+  if (isLimited) await requireRoom(git, { folder, gitDir }, commit);
+  return { commit, unwritten: await checkOut(git, { folder, gitDir }, commit) };
 }

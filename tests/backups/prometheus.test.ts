@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ruleNames } from '../../lib/alerts/rules/rule.ts';
 import type { SqlValue } from '../../lib/database/database.ts';
 import { createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
@@ -225,7 +226,7 @@ describe('the metrics of incidents', () => {
     );
     const text = await scrape();
     const incidents = valuesOf(text, 'backup_incidents');
-    expect(incidents).toHaveLength(22);
+    expect(incidents).toHaveLength(2 * ruleNames.length);
     for (const line of [
       '{rule="repository_stale",acknowledged="false"} 1',
       '{rule="destination_unreachable",acknowledged="true"} 1',

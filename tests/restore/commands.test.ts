@@ -21,6 +21,7 @@ describe('a command line', () => {
     choice: 'newest',
     ref: null,
     isBare: false,
+    isLimited: true,
     target: '/home/ada/there',
     store: null,
     push: null,

@@ -32,7 +32,10 @@ const manifestOf = (version: number) => inRoot(`team__app.versions/${version}.js
 
 function restore(version?: number, signal = new AbortController().signal) {
   const choice = version === undefined ? ('newest' as const) : { version };
-  const request = { root: archives.root, repository: 'team/app', ref: null, isBare: false };
+  const request = {
+    ...{ root: archives.root, repository: 'team/app', ref: null },
+    ...{ isBare: false, isLimited: true },
+  };
   return restoreVersion(
     { ...request, choice, target },
     { environment: { PATH: process.env.PATH }, clock: createTestClock(), signal },
@@ -279,6 +282,7 @@ it('restoring leaves nothing behind when it is stopped', async () => {
       choice: 'newest',
       ref: null,
       isBare: false,
+      isLimited: true,
       target,
     },
     {

@@ -29,6 +29,7 @@ function restore(choice: VersionChoice = 'newest', more: { ref?: string; isBare?
       choice,
       ref: null,
       isBare: false,
+      isLimited: true,
       target,
       ...more,
     },

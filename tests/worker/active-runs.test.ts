@@ -138,3 +138,20 @@ it('a run is not blocked by a stale run of another writer, and leaves that to th
   expect((await backUp()).stdout).toContain('completed');
   expect((await runs())[0]).toMatchObject({ id: 1, status: 'running' });
 });
+
+it('a refused run raises the alert that the active one takes unusually long', async () => {
+  await insertRun(
+    'duration_ms, started_at',
+    "60000, now() - interval '1 day') , ('running', 0, now()",
+  );
+  await database.db.query({
+    text: `UPDATE backup_runs SET status = 'completed' WHERE duration_ms > 0`,
+  });
+  await database.db.query({
+    text: `UPDATE backup_runs SET exclusive_key = 'worker', heartbeat_at = now(), started_at = now() - interval '1 hour'
+      WHERE status = 'running'`,
+  });
+  expect((await backUp()).code).toBe(75);
+  const incidents = "SELECT rule FROM incidents WHERE rule = 'run_slow' AND resolved_at IS NULL";
+  expect(await rowsOf(database.db, incidents)).toEqual([{ rule: 'run_slow' }]);
+});

@@ -6,6 +6,7 @@ import type { Unwell } from './unwell.ts';
 export const ruleNames = [
   'run_failed',
   'run_missed',
+  'run_slow',
   'repository_stale',
   'repository_failing',
   'destination_unreachable',

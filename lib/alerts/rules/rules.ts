@@ -10,11 +10,13 @@ import { repositoryStale } from './repository-stale.ts';
 import type { Rule, RuleName } from './rule.ts';
 import { runFailed } from './run-failed.ts';
 import { runMissed } from './run-missed.ts';
+import { runSlow } from './run-slow.ts';
 
 /** All rules, by their names. */
 export const rules: Readonly<Record<RuleName, Rule>> = {
   run_failed: runFailed,
   run_missed: runMissed,
+  run_slow: runSlow,
   repository_stale: repositoryStale,
   repository_failing: repositoryFailing,
   destination_unreachable: destinationUnreachable,

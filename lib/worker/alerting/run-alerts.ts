@@ -76,14 +76,15 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
   }
 
   async function ended(db: Database, report: RunReport): Promise<void> {
-    if (report.status === 'refused' || report.status === 'left' || signal.aborted) return;
-    if (report.isSpooled)
+    if (report.status === 'left' || signal.aborted) return;
+    if (report.status !== 'refused' && report.isSpooled)
       return databaseUnreachable(
         'it did not answer: the run went on, and its results wait on this machine',
       );
     try {
       await recordDatabaseBack(db, outage);
-      await recordLoginAndDisk(db, report);
+      // The run that refused this one may take unusually long.
+      if (report.status !== 'refused') await recordLoginAndDisk(db, report);
       const channels = await openChannels(db);
       await raiseAlerts({ db, clock, log, config, channels });
     } catch (error) {

@@ -29,6 +29,8 @@ export interface RestoreCommand {
   choice: VersionChoice;
   ref: string | null;
   isBare: boolean;
+  /** Whether a work tree of a million files is refused. */
+  isLimited: boolean;
   /** An absolute path. */
   target: string;
   /** Null for the archive folder of this machine. */
@@ -60,6 +62,7 @@ interface RestoreOptions {
   version?: VersionChoice;
   ref?: string;
   bare?: true;
+  limit: boolean;
   to?: string;
   from?: StoreAddress;
   identity?: string;
@@ -109,6 +112,10 @@ export function addRestoreCommands(
     )
     .addOption(new Option('--ref <ref>', 'only this branch or tag').conflicts('all'))
     .option('--bare', 'without a work tree')
+    .option(
+      '--no-limit',
+      'also write more than 1000000 files and folders; with --all, such repositories come last',
+    )
     .option('--to <folder>', 'the target: a new or empty folder')
     .addOption(
       new Option(
@@ -170,6 +177,7 @@ function describeRestore(
     choice: options.at ?? options.version ?? 'newest',
     ref: options.ref ?? null,
     isBare: options.bare === true || isTemporary,
+    isLimited: options.limit,
     target: to === undefined ? temporaryTarget(repository, push, folder) : resolve(folder, to),
     store,
     push:

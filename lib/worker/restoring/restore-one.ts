@@ -16,13 +16,16 @@ export async function restoreOne(
   display: Display,
   finish: (restored: Restored) => Promise<void> = async () => undefined,
 ): Promise<Restored> {
-  const { choice, ref, isBare, target, push, repository: name } = command;
+  const { choice, ref, isBare, isLimited, target, push, repository: name } = command;
   const onFile = (done: number, total: number) =>
     display.progress(done, total, `${name}: unpacking`);
   try {
     return await source.use({ repository: name, choice, target }, async (archives) => {
       const context = { environment, clock, signal, onFile };
-      const restored = await restoreVersion({ ...archives, ref, isBare, target }, context);
+      const restored = await restoreVersion(
+        { ...archives, ref, isBare, isLimited, target },
+        context,
+      );
       display.clear();
       io.stdout.write(describeRestored(restored, push?.isTemporary ? null : target));
       await finish(restored);

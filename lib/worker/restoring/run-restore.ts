@@ -15,6 +15,7 @@ import {
   listVersions,
   type NamedArchive,
 } from '../../restore/list-archives.ts';
+import { WorkTreeTooLarge } from '../../restore/measure-work-tree.ts';
 import { isFree } from '../../restore/target.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -173,7 +174,8 @@ async function restoreAll(
   let away = 0;
   const { repositories, faults } = await source.list();
   for (const fault of faults) display.line(`not restored: ${fault}`);
-  for (const repository of repositories) {
+  const tooLarge: string[] = [];
+  const restore = async (repository: string, isLimited: boolean) => {
     const name = cleanText(repository, 600);
     try {
       // git would take the folder above it for a repository, and run commands from a configuration in the archive.
@@ -187,23 +189,29 @@ async function restoreAll(
       // Repositories appear only when complete, so an earlier attempt restored this one.
       if (command.store !== null && !(await isFree(to))) {
         there++;
-        display.line(`${name} is skipped: ${removeDeceptiveCharacters(to)} already exists`);
-        continue;
+        return display.line(`${name} is skipped: ${removeDeceptiveCharacters(to)} already exists`);
       }
       if (away >= MAX_STORE_FAILURES)
         throw new AppError('SERVICE_UNAVAILABLE', 'the store is unreachable');
-      const one = { ...command, repository, target: to };
+      const one = { ...command, repository, target: to, isLimited };
       const { unwritten } = await restoreOne(options, one, source, display);
       if (unwritten !== null) partly.push(name);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
+      if (isLimited && !command.isLimited && error instanceof WorkTreeTooLarge) {
+        tooLarge.push(repository);
+        return display.line(`${name} is restored last, because its files are so many or large`);
+      }
       const isStoreFault = error.cause instanceof StoreFault;
       away = isStoreFault ? away + 1 : away;
       const reason = isStoreFault ? error.message : messageWithCause(error);
       failed.push(name);
       display.line(`${name} was not restored: ${cleanText(reason)}`);
     }
-  }
+  };
+  for (const repository of repositories) await restore(repository, true);
+  // Their work may never end, or fill the disk.
+  for (const repository of tooLarge) await restore(repository, false);
   const { length: all } = repositories;
   const { stdout } = options.io;
   const restored = all - failed.length - there;

@@ -67,6 +67,8 @@ const most: Partial<Record<RuleName, Record<string, number>>> = {
   run_failed: { backup_runs: 3 },
   // The last run, and those from which the interval is learnt.
   run_missed: { backup_runs: 1 + 20 + 2 * 3, alert_evaluation: 1 },
+  // The active run, and the last ones of which ten were completed.
+  run_slow: { backup_runs: 1 + 10 + 2 * 3 },
   destination_unreachable: { archive_stores: FAILING, backup_runs: 1 },
   login_expired: { backup_runs: 1 },
   login_expiring: { backup_runs: 1 },

@@ -112,6 +112,50 @@ describe('a run in which every repository failed', () => {
   });
 });
 
+describe('run_slow', () => {
+  const slow = async (environment: Environment = {}) =>
+    (await opened(environment)).filter(({ rule }) => rule === 'run_slow');
+  const active = (minutes: number, row: Record<string, SqlValue> = {}) =>
+    run(minutes / 60, {
+      ...{ status: 'running', exclusive_key: 'worker', heartbeat_at: ago(clock, 60_000) },
+      ...row,
+    });
+
+  it('is about an active run that takes more than twice its usual time and over 30 minutes', async () => {
+    for (const minutes of [1, 20, 90]) await run(24, { duration_ms: minutes * 60_000 });
+    await active(40);
+    expect(await slow()).toEqual([]);
+    clock.advance(60_000);
+    expect(await slow()).toMatchObject([
+      {
+        subject: '',
+        summary: expect.stringMatching(
+          /^Run 4 has been active for 41 min, .+usually takes 20 min: /,
+        ),
+      },
+    ]);
+  });
+
+  it('is not about a short one', async () => {
+    await run(24, { duration_ms: 1_000 });
+    await active(30);
+    expect(await slow()).toEqual([]);
+  });
+
+  it('is not about one that was killed, which counts as failed soon', async () => {
+    await run(24, { duration_ms: 1_000 });
+    await active(60, { heartbeat_at: ago(clock, 11 * 60_000) });
+    expect(await slow()).toEqual([]);
+  });
+
+  it('measures the first run by BACKUP_EVERY', async () => {
+    await active(61);
+    expect(await slow()).toEqual([]);
+    expect(await slow({ BACKUP_EVERY: '2h' })).toEqual([]);
+    expect(await slow({ BACKUP_EVERY: '1h' })).toHaveLength(1);
+  });
+});
+
 describe('run_missed', () => {
   const isMissed = async (environment: Environment = {}) =>
     (await opened(environment)).some(({ rule }) => rule === 'run_missed');

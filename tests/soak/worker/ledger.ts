@@ -84,7 +84,14 @@ export function createLedger(archives: string, source: TestRepository, target: s
         expect(isFine, `version ${version} no longer exists`).toBe(true);
       }
       for (const version of listed) {
-        const request = { root: archives, repository: REPOSITORY, ref: null, isBare: true, target };
+        const request = {
+          root: archives,
+          repository: REPOSITORY,
+          ref: null,
+          isBare: true,
+          isLimited: true,
+          target,
+        };
         const { signal } = new AbortController();
         const context = { environment: { PATH: process.env.PATH }, clock: systemClock, signal };
         try {
