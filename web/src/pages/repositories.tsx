@@ -164,7 +164,7 @@ function Proof({
 }) {
   if (last_drill?.outcome === 'failed') {
     return (
-      <Text size="sm" c="var(--mantine-color-error)">
+      <Text size="sm" c="var(--mantine-color-red-light-color)">
         failed <Age of={last_drill.at} />
       </Text>
     );

@@ -161,6 +161,7 @@ function RepositoryDetails({
         />
       </SimpleGrid>
       <RepositoryIncidents name={`${path.owner}/${path.name}`} />
+      <RepositoryLosses losses={repository.would_lose} />
       <Parts path={path} repository={repository} />
     </Stack>
   );
@@ -227,12 +228,7 @@ function Part({ name, path, repository }: PartsProps & { name: (typeof tabs)[num
     case 'drills':
       return <RepositoryDrills path={path} repository={repository} />;
     case 'copies':
-      return (
-        <>
-          <RepositoryStores path={path} />
-          <RepositoryLosses losses={repository.would_lose} />
-        </>
-      );
+      return <RepositoryStores path={path} />;
     case 'history':
       return (
         <>
