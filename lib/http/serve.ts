@@ -21,15 +21,19 @@ import {
 import { OpenResponses } from './open-responses.ts';
 import { isWebSocketHandshake, UpgradeResponse } from './upgrade.ts';
 
-/** Limits of a connection. There is no write timeout. */
+/** Limits of a connection. */
 export interface ServerLimits {
   /** Time for a whole request to arrive; for the first one, since the connection opened. */
   readTimeoutMs: number;
   /** How long an idle connection is kept open. */
   keepAliveMs: number;
   maxHeaderBytes: number;
-  /** How often the read timeout is checked. */
+  /** How often the read timeout and the bytes that wait are checked. */
   checkIntervalMs: number;
+  /** How long a client may read nothing while bytes wait for it. */
+  stallMs: number;
+  /** How many bytes may wait for all clients together. */
+  maxWaitingBytes: number;
 }
 
 const defaultLimits: ServerLimits = {
@@ -37,6 +41,8 @@ const defaultLimits: ServerLimits = {
   keepAliveMs: 120_000,
   maxHeaderBytes: 16 * 1024,
   checkIntervalMs: 1_000,
+  stallMs: 120_000,
+  maxWaitingBytes: 128 * 1024 * 1024,
 };
 
 export interface ServerOptions {
@@ -84,6 +90,8 @@ const SHUTDOWN_GRACE_MS = 10_000;
 const WARN_INTERVAL_MS = 60_000;
 /** Closes a connection after this many requests, so that pipelining thousands of them gains nothing. */
 const MAX_REQUESTS_PER_CONNECTION = 1_000;
+/** The bytes that wait are also checked after this many requests, because many may come between two checks. */
+const REQUESTS_PER_CHECK = 50;
 
 /**
  * Creates an HTTP server for a fetch handler. A WebSocket handshake goes through the handler like any GET,
@@ -114,6 +122,21 @@ export function createNodeServer(options: ServerOptions): NodeServer {
       isWebSocketHandshake(request) && responses.of(request.socket).length === 0,
   });
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION;
+  // Also resets the timeout of a connection after it was idle.
+  server.timeout = limits.stallMs;
+  server.on('timeout', (socket: Socket) => {
+    const isResponding = responses.of(socket).length > 0;
+    if (taken.has(socket) || (isResponding && socket.writableLength === 0)) return;
+    socket.destroy();
+    if (isResponding) warn('ended a connection: its client does not read', {});
+  });
+  const endReaders = () => {
+    const ended = endSlowReaders(connections.all(), limits.maxWaitingBytes);
+    if (ended > 0)
+      warn('ended connections: too many bytes wait for clients', { connections: ended });
+  };
+  const checking = setInterval(endReaders, limits.checkIntervalMs).unref();
+  let requests = 0;
   const listener = getRequestListener(
     (request, env) => options.fetch(request, env as HttpBindings),
     { errorHandler: (error) => respondToUnhandledError(error, log) },
@@ -123,6 +146,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     request.url = withoutBasePath(request.url, basePath);
+    if (++requests % REQUESTS_PER_CHECK === 0) endReaders();
     responses.add(response);
     if (closing) response.setHeader('Connection', 'close');
     response.once('finish', () => skipBody(request));
@@ -153,6 +177,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     const finished = new AbortController();
     const closed = new Promise<void>((resolve) => {
       server.close(() => {
+        clearInterval(checking);
         finished.abort();
         resolve();
       });
@@ -210,6 +235,21 @@ function withoutBasePath(target: string | undefined, basePath: string): string |
   const rest = target.slice(basePath.length);
   if (rest.startsWith('/')) return rest;
   return rest === '' || rest.startsWith('?') ? `/${rest}` : target;
+}
+
+/** Ends the connections for which most bytes wait, until no more than `max` wait. Returns how many it ended. */
+function endSlowReaders(sockets: ReadonlySet<Socket>, max: number): number {
+  let waiting = 0;
+  for (const socket of sockets) waiting += socket.writableLength;
+  if (waiting <= max) return 0;
+  let ended = 0;
+  for (const socket of [...sockets].sort((a, b) => b.writableLength - a.writableLength)) {
+    if (waiting <= max) break;
+    waiting -= socket.writableLength;
+    socket.destroy();
+    ended += 1;
+  }
+  return ended;
 }
 
 /**

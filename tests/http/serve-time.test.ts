@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type RunningServer, type ServeOptions, serveNode } from '../../lib/http/serve.ts';
 import { createTestDeps } from '../support/deps.ts';
@@ -183,5 +184,52 @@ describe('shutdown', () => {
     const { close } = await serve();
     await Promise.all([close(), close()]);
     await close();
+  });
+});
+
+describe('a client that does not read', () => {
+  const body = new Uint8Array(16 * 1024 * 1024);
+
+  it('is disconnected when no byte has moved for the time limit', async () => {
+    const { port, deps } = await serve({
+      limits: { stallMs: 100 },
+      fetch: () => new Response(body),
+    });
+    const socket = connect(port, '127.0.0.1').pause();
+    socket.write(getRequest);
+    await expect
+      .poll(() => deps.logged.map(({ message }) => message), { timeout: 10_000 })
+      .toContain('ended a connection: its client does not read');
+    socket.destroy();
+  });
+
+  it('is disconnected when too many bytes wait for all clients, and others are served', async () => {
+    const { port, deps } = await serve({
+      limits: { maxWaitingBytes: 20 * 1024 * 1024, checkIntervalMs: 20 },
+      fetch: (request) => new Response(new URL(request.url).pathname === '/' ? body : 'small'),
+    });
+    const sockets = Array.from({ length: 6 }, () => connect(port, '127.0.0.1').pause());
+    for (const socket of sockets) socket.write(getRequest);
+    const message = 'ended connections: too many bytes wait for clients';
+    await expect
+      .poll(() => deps.logged.map((record) => record.message), { timeout: 10_000 })
+      .toContain(message);
+    expect(await (await fetch(`http://127.0.0.1:${port}/small`)).text()).toBe('small');
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it('keeps its connection while the server has nothing to send yet', async () => {
+    const work = createGate();
+    const { port } = await serve({
+      limits: { stallMs: 50 },
+      fetch: async () => {
+        await work.opened;
+        return new Response('done');
+      },
+    });
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    setTimeout(work.open, 200);
+    expect(await client.until(/done/)).toContain('200 OK');
   });
 });
