@@ -30,7 +30,7 @@ export function isSameRepository(one: string, other: string): boolean {
 }
 
 /** The start of a text that is not longer than `maxBytes`, without half a character. */
-export function cutBytes(text: string, maxBytes: number): string {
+function cutBytes(text: string, maxBytes: number): string {
   // `stream` leaves out a character that is incomplete at the end.
   const start = Buffer.from(text).subarray(0, maxBytes);
   return new TextDecoder().decode(start, { stream: true });

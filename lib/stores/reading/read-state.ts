@@ -131,7 +131,7 @@ function manifestPath(archive: string, { version }: VersionEntry): string {
 }
 
 /** The text of an object of at most `maxBytes`, decrypted. Throws ObjectFault or StoreFault. */
-export async function readText(
+async function readText(
   reading: StateReading,
   { key, isEncrypted }: Pick<StateRef, 'key' | 'isEncrypted'>,
   maxBytes: number,

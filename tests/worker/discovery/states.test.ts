@@ -256,7 +256,7 @@ it.each([
   '-team/x',
   'team/x\u001b[31m',
   'team/x y',
-  `team/${'x'.repeat(101)}`,
+  `team/${'x'.repeat(256)}`,
 ])('the name %j from the host is not accepted', async (fullName) => {
   bench.host.addRepository({ fullName });
   install(bench.host, 'team', fullName);
