@@ -16,6 +16,7 @@ import {
   createDemoRepositories,
   createDroppedRepository,
   isWholeRepository,
+  LOST,
   rewriteHistory,
 } from './demo/repositories.ts';
 import { findFreePort } from './free-port.ts';
@@ -54,6 +55,10 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
     // Drills cannot be moved into the past.
     await backUp([dropped], { ...environment, DRILL_BUDGET_MINUTES: '0' }, stop);
     await fillHistory(environment);
+    // It is backed up once, so that its archive is kept when its source is gone.
+    const lost = join(folder, 'repositories', LOST);
+    await backUp([lost], environment, stop);
+    await rm(lost, { recursive: true });
     const sources = [...repositories];
     if (await isWholeRepository(PROJECT)) sources.push(PROJECT);
     else

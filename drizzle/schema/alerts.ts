@@ -58,6 +58,8 @@ export const incidentRepositories = pgTable(
     since: time('since'),
     /** When the repository last joined the incident. */
     joinedAt: time('joined_at').notNull().defaultNow(),
+    /** From lib/alerts/rules/rule.ts: a loss is worse than a failure. */
+    severity: integer('severity').notNull().default(0),
     /** When its problem was resolved, which may be before the incident was. */
     resolvedAt: time('resolved_at'),
   },

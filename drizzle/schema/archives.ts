@@ -14,17 +14,31 @@ import {
 
 import { newestFirst, time } from './columns.ts';
 
-export const workerRepoState = pgTable('worker_repo_state', {
-  repoFullName: text('repo_full_name').primaryKey(),
-  archiveKey: text('archive_key').default(''),
-  archiveSha256: text('archive_sha256').default(''),
-  lastCommitHash: text('last_commit_hash').default(''),
-  updatedAt: time('updated_at').notNull().defaultNow(),
-  /** When a run last found the repository good: backed up, unchanged or empty. */
-  checkedAt: time('checked_at'),
-  /** The machine (the id in its DATA_DIR) whose mirror was used last. */
-  mirrorMachine: text('mirror_machine'),
-});
+export const workerRepoState = pgTable(
+  'worker_repo_state',
+  {
+    repoFullName: text('repo_full_name').primaryKey(),
+    archiveKey: text('archive_key').default(''),
+    archiveSha256: text('archive_sha256').default(''),
+    lastCommitHash: text('last_commit_hash').default(''),
+    updatedAt: time('updated_at').notNull().defaultNow(),
+    /** When a run last found the repository good: backed up, unchanged or empty. */
+    checkedAt: time('checked_at'),
+    /** The machine (the id in its DATA_DIR) whose mirror was used last. */
+    mirrorMachine: text('mirror_machine'),
+    /** When a run last found every file that the archive's newest version needs, and on which machine. */
+    archiveSeenAt: time('archive_seen_at'),
+    archiveSeenBy: text('archive_seen_by'),
+    /** Since when a file of the archive is missing, and which; null while all are there. */
+    archiveMissingSince: time('archive_missing_since'),
+    archiveMissing: text('archive_missing'),
+  },
+  () => [
+    index('worker_repo_state_missing')
+      .on(sql`lower(repo_full_name)`)
+      .where(sql`archive_missing_since IS NOT NULL`),
+  ],
+);
 
 /** Where each repository was read last, so that repositories with similar names can be told apart. */
 export const repositorySources = pgTable(

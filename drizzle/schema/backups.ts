@@ -44,6 +44,8 @@ export const backupRuns = pgTable(
      * what did.
      */
     scheduleMs: bigint('schedule_ms', { mode: 'number' }),
+    /** Sources that could not be read and never were, each with the reason: they are no repositories. Null for none. */
+    unreadSources: jsonb('unread_sources'),
   },
   (table) => [
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),

@@ -110,7 +110,7 @@ export const reposInput = pageInput.extend({
     .default('size')
     .meta({
       description:
-        'size: largest archive first. name: by name. newest: newest result first. worst: never, lost, failing, stale, good, and within a state the longest without a good backup first.',
+        'size: largest archive first. name: by name. newest: newest result first. worst: gone, never, lost, failing, stale, good, and within a state the longest without a good backup first.',
     }),
 });
 
@@ -120,6 +120,11 @@ export const repositoryInput = z.object({
   name: storableText(500).meta({
     description: 'The rest of the name, with each slash written as %2F.',
   }),
+});
+
+/** POST /api/repos/:owner/:name/forget. */
+export const forgetInput = z.object({
+  nothing_kept: flag('true: forget it although nothing of it is kept.'),
 });
 
 /** Period and format of GET /api/evidence. */

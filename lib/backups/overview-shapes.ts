@@ -24,6 +24,7 @@ const stateCounts = z
     failing: repositories,
     lost: repositories,
     never: repositories,
+    gone: repositories.meta({ description: 'Their archive is missing, and no store has a copy.' }),
   })
   .meta({ id: 'StateCounts', description: 'How many repositories are in each state.' });
 
@@ -38,7 +39,8 @@ const neededProof = z
       description: 'Where the proving drill restored from, as in RestoreDrill.',
     }),
     failed_at: timestamp.nullable().meta({
-      description: 'When a drill failed; null if none has, or a later one proved it.',
+      description:
+        'When a drill failed, or since when its archive is missing; null if none has, or a later one proved it.',
     }),
   })
   .meta({ id: 'NeededProof', description: 'The proof state of a repository.' });

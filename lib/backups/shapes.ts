@@ -174,6 +174,9 @@ const outcome = z.enum(drillOutcomes).meta({
 const lastProof = z.object({ at: timestamp, storage, version: drilledVersion });
 const lastDrill = z.object({ at: timestamp, outcome, storage, version: drilledVersion, reason });
 
+/** Whether an archive is in the archive folder. */
+const archiveStates = ['there', 'missing', 'unknown', 'none'] as const;
+
 /** One row of the restore drill ledger. */
 export const restoreDrill = z
   .object({
@@ -203,7 +206,7 @@ export const trackedRepository = z
     last_backed_up: timestamp.meta({ description: 'The time of the newest result.' }),
     state: z.enum(repositoryStates).meta({
       description:
-        'good: backed up. stale: not failing, but last good longer ago than freshness_hours of the overview. failing: the newest result is a failure, with nothing good since. lost: the same, because it no longer exists at its source, is hidden from the login, or is now empty. never: it was never good.',
+        'good: backed up. stale: not failing, but last good longer ago than freshness_hours of the overview. failing: the newest result is a failure, with nothing good since. lost: the same, because it no longer exists at its source, is hidden from the login, or is now empty. never: it was never good. gone: its archive, or a file of it, is missing, and no store has a copy.',
     }),
     last_good_at: timestamp.nullable().meta({
       description:
@@ -213,7 +216,8 @@ export const trackedRepository = z
       description: 'How long ago last_good_at was. Null if never.',
     }),
     last_good_version: z.int().nullable().meta({
-      description: 'The newest version that can be restored. Null if none is recorded.',
+      description:
+        'The newest version that can be restored: from the archive folder, or from a store if the archive is missing. Null if there is none.',
     }),
     last_checked_at: timestamp.meta({
       description: 'When a run last processed it, whatever the outcome.',
@@ -250,6 +254,17 @@ export const trackedRepository = z
       description:
         'The outcome of its last restore drill. A failure stays until a later drill proves it. Null if there was none.',
     }),
+    archive: z
+      .object({
+        state: z.enum(archiveStates).meta({
+          description:
+            'there: a run found all files that the newest version needs. missing: one of them is not in the archive folder. unknown: an archive is recorded, but no run has looked for it. none: no archive is recorded.',
+        }),
+        seen_at: timestamp.nullable().meta({ description: 'When a run last found all files.' }),
+        missing_since: timestamp.nullable(),
+        copies: z.int().meta({ description: 'How many stores have a copy.' }),
+      })
+      .meta({ description: 'Whether its archive is still there. Each run looks.' }),
   })
   .meta({
     id: 'TrackedRepository',

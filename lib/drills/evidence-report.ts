@@ -47,6 +47,10 @@ export async function* writeEvidence(
     `Made: ${formatMinute(now)}, by Backup Observatory ${version}`,
     `Restore drills: ${facts.drills}, proven: ${facts.proven}, failed: ${facts.failed}, incomplete: ${facts.incomplete}`,
     `Repositories that are backed up: ${facts.repositories}, proven restorable in this period: ${facts.proven_repositories}`,
+    ...(facts.never > 0 ? [`Never backed up, and not listed: ${facts.never}`] : []),
+    ...(facts.gone > 0
+      ? [`NOTHING IS KEPT of ${facts.gone}: their archive is gone, and no store has a copy`]
+      : []),
   ]);
   yield format.heading('What a drill proves');
   yield format.list(METHOD);
@@ -100,8 +104,9 @@ async function* repositoryRows(db: Database, period: EvidencePeriod): AsyncGener
 }
 
 function repositoryRow(one: EvidenceRepository): string[] {
-  const failure =
-    one.failed_at === null
+  const failure = one.is_gone
+    ? 'NOTHING IS KEPT: its archive is gone, and no store has a copy'
+    : one.failed_at === null
       ? ''
       : clean(`FAILED ${formatMinute(one.failed_at)} from ${one.failed_storage}: ${one.reason}`);
   if (one.proven_at === null) return [clean(one.name), 'not proven', '', '', failure];

@@ -1,5 +1,7 @@
 import type { Database, Statement } from '../database/database.ts';
 import { newestResults } from './newest-results.ts';
+import { wasRead } from './repositories/was-read.ts';
+import { isStoppedRun } from './runs/stopped-runs.ts';
 
 const selectNames: Statement = {
   name: 'tracked_names',
@@ -13,19 +15,46 @@ export async function listTrackedNames(db: Database, limit: number): Promise<str
   return rows.map(({ name }) => name);
 }
 
-const selectCoverage: Statement = {
-  name: 'tracked_coverage',
-  text: `WITH ${newestResults}
-    SELECT (count(*) > 0 AND bool_and(
-      repo_full_name = ANY ($1::text[]) OR lower(repo_full_name) = ANY ($2::text[])
-    ))::int AS covered FROM newest`,
+/** How many of the repositories that a run does not cover are named. */
+const MAX_UNCOVERED = 100;
+
+// A repository that was never read is none. One that the last run for most repositories did not touch any more is named
+// by no source. A run for a few says nothing about the others.
+const selectUncovered: Statement = {
+  name: 'uncovered_names',
+  text: `WITH ${newestResults}, was_read AS MATERIALIZED (
+      SELECT repo_full_name AS name, greatest(newest.created_at, state.checked_at) AS touched_at
+      FROM newest LEFT JOIN worker_repo_state AS state USING (repo_full_name)
+      WHERE ${wasRead('newest')}
+    ), usual AS (
+      SELECT started_at FROM backup_runs AS run
+      WHERE status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
+        AND run.started_at < $3::timestamptz AND total_repos * 2 >= (SELECT count(*) FROM was_read)
+      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+    ), named AS (
+      SELECT name FROM was_read
+      WHERE touched_at >= coalesce((SELECT started_at FROM usual), '-infinity')
+    )
+    SELECT (SELECT count(*) FROM named)::int AS named, coalesce(json_agg(name), '[]')::text AS uncovered
+    FROM (
+      SELECT name FROM named
+      WHERE NOT (name = ANY ($1::text[]) OR lower(name) = ANY ($2::text[]))
+      ORDER BY name LIMIT ${MAX_UNCOVERED}
+    ) AS left_out`,
 };
 
-/** Whether there are tracked repositories and `names` includes all of them. */
-export async function areAllTracked(db: Database, names: readonly string[]): Promise<boolean> {
-  const values = [names, names.map((name) => name.toLowerCase())];
-  const [row] = await db.query<{ covered: number | null }>(selectCoverage, values);
-  return row?.covered === 1;
+/**
+ * The repositories that a request for all, made at a time (ISO 8601), means and that are not among `names`: those that
+ * were read at least once and are still named by a source. Null if there are none yet at all.
+ */
+export async function findUncovered(
+  db: Database,
+  names: readonly string[],
+  since: string,
+): Promise<string[] | null> {
+  const values = [names, names.map((name) => name.toLowerCase()), since];
+  const [row] = await db.query<{ named: number; uncovered: string }>(selectUncovered, values);
+  return row === undefined || row.named === 0 ? null : JSON.parse(row.uncovered);
 }
 
 const selectUntracked: Statement = {

@@ -25,7 +25,7 @@ export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer, no critical incident is open, and no repository is failing, lost, never backed up or failed its restore drill. DEGRADED: the database answers, but one of these is not so; problems says which. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, critical ones first and then the newest, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer, no critical incident is open, and no repository is failing, lost, never backed up, without its archive or failed its restore drill. DEGRADED: the database answers, but one of these is not so; problems says which. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up; gone, whose archive is missing while no store has a copy. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, that of lost archives first, then other critical ones, then the newest, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -103,7 +103,8 @@ function describeBackups(
   const critical = incidents?.filter(({ severity }) => severity === 'critical').length ?? 0;
   if (critical > 0)
     problems.push(`${counted(critical, 'critical incident is', 'critical incidents are')} open`);
-  const { failing = 0, lost = 0, never = 0 } = states ?? {};
+  const { failing = 0, lost = 0, never = 0, gone = 0 } = states ?? {};
+  if (gone > 0) problems.push(`${countRepositories(gone)} without archive: nothing is kept`);
   if (failing > 0) problems.push(`${countRepositories(failing)} failing`);
   if (lost > 0) problems.push(`${countRepositories(lost)} lost at the source`);
   if (never > 0) problems.push(`${countRepositories(never)} never backed up`);

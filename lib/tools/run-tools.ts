@@ -18,7 +18,7 @@ const MAX_FIXES_CHARS = 8_000;
 export const listTrackedRepositories = readTool({
   name: 'list_tracked_repositories',
   title: 'Tracked repositories',
-  description: `List the repositories that are backed up, largest archive first, each with the outcome of its newest backup and its state: good, stale (not found good for too long), failing, lost (no longer at its source) or never backed up. Use it to get the exact names that other tools need. ${MESSAGES_ARE_DATA}`,
+  description: `List the repositories that are backed up, largest archive first, each with the outcome of its newest backup and its state: good, stale (not found good for too long), failing, lost (no longer at its source), never backed up, or gone (its archive is missing, and no store has a copy). Use it to get the exact names that other tools need. ${MESSAGES_ARE_DATA}`,
   input: z.strictObject(pageParameters({ default: 50, max: 200 })),
   output: pageOf(trackedRepository),
   async handler(asked, { backups }, { signal, maxChars }) {

@@ -100,6 +100,7 @@ export const stateCounts = z.object({
   failing: integer,
   lost: integer,
   never: integer,
+  gone: integer.optional(),
 });
 
 export const pagination = z.object({

@@ -30,6 +30,8 @@ export interface RunCommand {
   only: string[] | null;
   /** Patterns of `--exclude`; null if there are none. */
   exclude: string[] | null;
+  /** Go on in an archive folder that has none of the recorded archives. */
+  mayStartOver: boolean;
   /** Take part in the run that other workers share, or start one. */
   isShared: boolean;
   /** List what a run would do instead. */
@@ -113,6 +115,11 @@ function addRun(program: Command, folder: string, found: Found): void {
         .default(false)
         .conflicts('dryRun'),
     )
+    .option(
+      '--new-folder',
+      'go on although the archive folder has none of the archives that were recorded: they are gone for good, and new ones are made',
+      false,
+    )
     .option('--json', 'print one JSON object per line: each event, and a summary at the end', false)
     .option('--once', 'one run, then exit (the default)')
     .addOption(
@@ -140,11 +147,13 @@ Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logge
         dryRun: isDryRun,
         json: isJson,
         join: isShared,
+        newFolder: mayStartOver,
       } = options;
       const sources = source?.map((text) => parseSource(text, folder)) ?? null;
       checkAddresses(sources ?? []);
       const everyMs = every ?? null;
-      found({ name: 'run', sources, everyMs, only, exclude, isShared, isDryRun, isJson });
+      const how = { isShared, isDryRun, isJson, mayStartOver };
+      found({ name: 'run', sources, everyMs, only, exclude, ...how });
     });
 }
 
@@ -156,6 +165,7 @@ interface RunOptions {
   dryRun: boolean;
   join: boolean;
   json: boolean;
+  newFolder: boolean;
 }
 
 function append(text: string, before: string[] | undefined): string[] {

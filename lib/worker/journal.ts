@@ -6,6 +6,7 @@ import type { NewResult } from '../records/recording/results.ts';
 import type { RunCounters } from '../records/recording/runs.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { retryWhileUnavailable } from './retry.ts';
+import type { Source } from './source.ts';
 import type { RunStore } from './spool/run-store.ts';
 import { RunStopped, stopMessages } from './stop.ts';
 import type { RunEvents } from './watching/run-events.ts';
@@ -29,6 +30,11 @@ export interface Journal {
   record(result: JournalResult): Promise<void>;
   /** Logs and counts a repository without changes. Throws RunStopped if the run is no longer ours. */
   skip(repository: string): Promise<void>;
+  /**
+   * Logs and counts a source that was never read: an error of the run, not a repository. Throws RunStopped if the run is
+   * no longer ours.
+   */
+  unread(source: Pick<Source, 'name' | 'location'>, reason: string): Promise<void>;
   /** Renews the run's heartbeat and its progress; false if the run is no longer ours. */
   beat(progress: RunProgress): Promise<boolean>;
   counters(): RunCounters;
@@ -87,6 +93,16 @@ export function openJournal({ store, clock, events }: JournalOptions): Journal {
         events.logged({ level: 'info', message, repository });
         const entry = { repository, message, counters: next };
         const isOurs = await store.write({ type: 'unchanged', ...entry });
+        Object.assign(counters, next);
+        if (!isOurs) throw new RunStopped(stopMessages.taken);
+      }),
+    unread: ({ name: repository, location }, reason) =>
+      inTurn(async () => {
+        const source = cleanText(location);
+        const { message } = show('error', `the source ${source} cannot be read: ${reason}`);
+        const next = { ...counters, failed: counters.failed + 1 };
+        const entry = { repository, source, reason: cleanText(reason), message, counters: next };
+        const isOurs = await store.write({ type: 'unread', ...entry });
         Object.assign(counters, next);
         if (!isOurs) throw new RunStopped(stopMessages.taken);
       }),

@@ -3,8 +3,9 @@ import {
   listPendingRequests,
   type RunRequest,
 } from '../records/recording/requests.ts';
-import { areAllTracked, findUntracked } from '../records/tracked-repos.ts';
+import { findUncovered, findUntracked } from '../records/tracked-repos.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { firstOf } from '../text/units.ts';
 import type { Journal } from './journal.ts';
 import type { LeftOut } from './selection/select.ts';
 import type { Source } from './source.ts';
@@ -26,7 +27,7 @@ interface RequestedRun {
 /**
  * Claims and logs the requests that a run fulfils; the others stay pending. A request for a repository is
  * fulfilled if it is among the sources; a request for all repositories is fulfilled if the sources come from
- * discovery or include every tracked repository. A request for a repository that discovery does not find and
+ * discovery, or include every repository that was read at least once and is still named by a source. A request for a repository that discovery does not find and
  * that is not tracked is claimed and fails, since no run could fulfil it. One for a repository that is left
  * out stays pending. Requests never restrict a run. While the database is unreachable, none is claimed.
  */
@@ -36,19 +37,21 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   // A request for all repositories does not include those that a variable always leaves out.
   const meant = [...sources, ...leftOut.filter((it) => it.isLasting).map(({ source }) => source)];
   const pending = await store.read(listPendingRequests, () => []);
-  const coversAll =
-    pending.some(({ target }) => target === null) &&
-    ((run.isDiscovered && leftOut.every(({ isLasting }) => isLasting)) ||
-      (await store.read(
-        (db) =>
-          areAllTracked(
-            db,
-            meant.map(({ name }) => name),
-          ),
-        () => false,
-      )));
+  const names = meant.map(({ name }) => name);
+  const coversAll = run.isDiscovered && leftOut.every(({ isLasting }) => isLasting);
+  // The newest one decides for all: there are seldom two.
+  const forAll = pending.findLast(({ target }) => target === null);
+  const uncovered =
+    forAll === undefined || coversAll
+      ? []
+      : await store.read(
+          (db) => findUncovered(db, names, forAll.createdAt),
+          () => null,
+        );
   const isFulfilled = (request: RunRequest) =>
-    request.target === null ? coversAll : sources.some((source) => isFor(source, request));
+    request.target === null
+      ? uncovered?.length === 0
+      : sources.some((source) => isFor(source, request));
   const unfulfilled = pending.filter((request) => !isFulfilled(request));
   const isLeftOut = (request: RunRequest) => leftOut.some(({ source }) => isFor(source, request));
   const targets = unfulfilled
@@ -76,11 +79,19 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
     }
   }
   if (left.size > 0) {
-    const waiting = new Set([...left].map(({ target }) => target ?? 'all repositories'));
+    const all = describeAll(uncovered ?? []);
+    const waiting = new Set([...left].map(({ target }) => target ?? all));
     const text = `still pending, as this run does not cover them: requests for ${[...waiting].join(', ')}`;
     await journal.note('info', cleanText(text, MAX_LINE));
   }
   return claimed;
+}
+
+/** What a request for all repositories means that a run leaves out. */
+function describeAll(uncovered: readonly string[]): string {
+  return uncovered.length === 0
+    ? 'all repositories'
+    : `all repositories (this run leaves out ${firstOf(uncovered)}; forget what is no longer a source)`;
 }
 
 /** Ids of the claimed requests whose repository failed or is unknown. */

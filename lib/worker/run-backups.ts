@@ -99,6 +99,7 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
       dataFolder: resolve(config.DATA_DIR),
       concurrency: config.BACKUP_CONCURRENCY,
       selection: readSelection(command, config),
+      mayStartOver: command.mayStartOver,
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       // At a terminal, a single run was started by a person.
       scheduleMs: everyMs ?? (io.isTerminal ? 0 : null),

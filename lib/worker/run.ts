@@ -134,7 +134,7 @@ async function recordRun(
     deps.events.closed();
   }
   const counters = journal.counters();
-  const outcome = describeOutcome(counters, progress.empty);
+  const outcome = describeOutcome(counters, progress);
   const failedRequests = findFailedRequests(progress.requests, progress.sources, progress.failed);
   const ended = await endRun(deps, journal, {
     status: stopped === null ? 'completed' : 'failed',
@@ -144,7 +144,7 @@ async function recordRun(
     requests: progress.requests.map(({ id }) => id),
     lastLine: stopped?.message ?? outcome.lastLine,
   });
-  const isGood = ended.status === 'completed' && counters.failed === 0;
+  const isGood = ended.status === 'completed' && counters.failed === 0 && progress.lost === 0;
   return {
     total: progress.sources.length,
     counters,

@@ -24,7 +24,7 @@ export interface DemoRepository {
   changesEvery: number;
 }
 
-/** A repository whose folder is missing, so that the demo has a failure. */
+/** A repository that is lost at its source after its first backup, so that the demo has a failure. */
 export const LOST = 'legacy-crm';
 
 export const demoRepositories: readonly DemoRepository[] = [
@@ -39,14 +39,13 @@ export const demoRepositories: readonly DemoRepository[] = [
   { name: 'website', kibibytes: 760, age: 60, changesEvery: 1.6 },
 ];
 
-/** Creates the repositories in a folder, and returns their paths. Nothing is created at the path of `LOST`. */
+/** Creates the repositories in a folder, and returns their paths. */
 export async function createDemoRepositories(folder: string): Promise<string[]> {
   const random = createRandom(7);
   const paths: string[] = [];
   for (const { name, kibibytes, age } of demoRepositories) {
     const path = join(folder, name);
     paths.push(path);
-    if (name === LOST) continue;
     await mkdir(join(path, 'src'), { recursive: true });
     await git(path, ['init', '--quiet', '--initial-branch=main']);
     const readme = `# ${name}\n\nA repository of the demo.\n`;

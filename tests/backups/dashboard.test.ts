@@ -33,7 +33,7 @@ describe('GET /api/dashboard/stats', () => {
       total_failed: 0,
       total_skipped: 0,
       distinct_repos: 0,
-      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0, gone: 0 },
       total_logs: 0,
       success_rate: 0,
       last_run_status: '',

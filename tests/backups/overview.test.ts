@@ -38,7 +38,7 @@ const failed = { status: 'failed' };
 describe('GET /api/overview', () => {
   it('is empty for an empty database', async () => {
     expect(await read()).toEqual({
-      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0, gone: 0 },
       worst: [],
       proofs: { proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null, most_needed: [] },
       failed_drills: [],

@@ -128,6 +128,7 @@ describe('the metrics of repositories', () => {
     const text = await scrape();
     expect(valuesOf(text, 'backup_database_up')).toEqual(['1']);
     expect(valuesOf(text, 'backup_repositories')).toEqual([
+      '{state="gone"} 0',
       '{state="never"} 1',
       '{state="lost"} 0',
       '{state="failing"} 1',

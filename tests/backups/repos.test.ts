@@ -56,6 +56,7 @@ describe('GET /api/repos', () => {
           consecutive_failures: 1,
           error_message: 'too large to push',
           ...{ fault: null, source: null, last_proof: null, last_drill: null },
+          archive: { state: 'unknown', seen_at: null, missing_since: null, copies: 0 },
         },
       ],
       pagination: { page: 1, limit: 50, total_items: 1, total_pages: 1 },

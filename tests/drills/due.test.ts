@@ -55,7 +55,7 @@ async function order(isForced = false): Promise<string[]> {
 }
 
 describe('the next drill', () => {
-  it('belongs to the repository with the oldest proof, after overdue ones and those without a proof', async () => {
+  it('belongs to overdue ones and those without a proof, first what changed, then the oldest proof', async () => {
     for (const name of ['a/nine', 'a/ten', 'a/overdue', 'a/late']) await track(name, 60);
     await track('A/New', 1);
     await track('a/old-and-new', 5);
@@ -64,7 +64,7 @@ describe('the next drill', () => {
     await drill('a/overdue', 25);
     await drill('a/late', 40);
     expect(await order()).toEqual([
-      ...['a/late', 'a/old-and-new', 'a/overdue', 'A/New'],
+      ...['a/old-and-new', 'A/New', 'a/late', 'a/overdue'],
       ...['a/ten', 'a/nine'],
     ]);
   });
@@ -167,6 +167,7 @@ describe('a claim', () => {
       recentStorages: ['s3://two', 's3://two', 's3://one'],
       failedIn: 's3://two',
       storedIn: [{ store: 's3://two', version: 2 }],
+      foundEmptyAt: null,
     });
   });
 });

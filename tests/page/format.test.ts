@@ -2,14 +2,19 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { describeArchiveSize, lastDays } from '../../web/src/parts/format.ts';
 
 const AT = '2026-03-04T05:06:07.000000Z';
+const failing = { archive_size_bytes: 0, failing_since: AT, last_good_at: AT };
 
 it.each([
   ['its size', { archive_size_bytes: 790, failing_since: null, last_good_at: AT }, '790 bytes'],
   ['none', { archive_size_bytes: 0, failing_since: AT, last_good_at: null }, 'none'],
   ['none', { archive_size_bytes: 0, failing_since: null, last_good_at: AT }, 'none'],
   ['kept', { archive_size_bytes: 0, failing_since: AT, last_good_at: AT }, 'kept'],
+  ['gone', { ...failing, archive: { state: 'missing', copies: 0 } }, 'gone'],
+  ['in a store', { ...failing, archive: { state: 'missing', copies: 1 } }, 'in a store'],
+  ['unknown', { ...failing, archive: { state: 'unknown', copies: 0 } }, 'unknown'],
 ])('describeArchiveSize shows %s for %j', (_what, repository, said) => {
-  expect(describeArchiveSize(repository)).toBe(said);
+  const archive = { state: 'there', copies: 0 };
+  expect(describeArchiveSize({ archive, ...repository })).toBe(said);
 });
 
 describe('the last days', () => {

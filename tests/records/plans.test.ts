@@ -162,7 +162,7 @@ describe.each([
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
         restore_drills: 50 * DRILLS_OF_EACH,
-        backup_results: 3 * 4 + 361,
+        backup_results: 3 * 4 + 361 + 3,
       },
     ],
     [
@@ -173,7 +173,7 @@ describe.each([
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
         restore_drills: 2 * DRILLS_OF_EACH,
         // A third repository fails, which was never good.
-        backup_results: 1 + 2 * 4 + 162,
+        backup_results: 1 + 2 * 4 + 162 + 2,
       },
     ],
     [
@@ -184,7 +184,7 @@ describe.each([
         ...{ coverage: 1, archive_refs: 0 },
         restore_drills: DRILLS_OF_EACH,
         // Includes its last archive.
-        backup_results: 5 + 160,
+        backup_results: 5 + 160 + 1,
       },
     ],
     [
@@ -193,7 +193,7 @@ describe.each([
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
         ...{ coverage: 1, archive_refs: 1, restore_drills: DRILLS_OF_EACH },
-        backup_results: 5 + 160,
+        backup_results: 5 + 160 + 1,
       },
     ],
     [
@@ -226,9 +226,10 @@ describe.each([
       // first failure, and all its failures.
       {
         newest_results: 250,
-        worker_repo_state: 249,
+        // For the states, and for proofs of archives that are missing now.
+        worker_repo_state: 2 * 249,
         backup_runs: 22 + 1 + 1 + 2 + 3,
-        backup_results: 3 * 5 + 362,
+        backup_results: 3 * 5 + 362 + 3,
         archive_versions: 20,
         // The last proof of each repository, the last drill of each listed one, and the failed drills.
         restore_drills: 2 * 260 + FAILED_DRILLS,

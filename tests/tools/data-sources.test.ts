@@ -30,7 +30,7 @@ describe.each(everySource)('the tools over %s', (_name, open) => {
       last_run_at: null,
       total_size_bytes: 0,
       largest_repository: '',
-      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0, gone: 0 },
     });
     await insertRun(source.db, {
       total_repos: 3,
@@ -53,7 +53,7 @@ describe.each(everySource)('the tools over %s', (_name, open) => {
       last_run_at: '2026-03-02T03:04:05.000000Z',
       total_size_bytes: 5_000_000_000,
       largest_repository: 'owner/big',
-      repositories: { total: 1, good: 1, stale: 0, failing: 0, lost: 0, never: 0 },
+      repositories: { total: 1, good: 1, stale: 0, failing: 0, lost: 0, never: 0, gone: 0 },
     });
   });
 

@@ -59,7 +59,7 @@ describe('get_system_health', () => {
       },
       backend_api: { status: 'ok', url: backend.url },
       status: 'HEALTHY',
-      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0, gone: 0 },
       incidents: [],
       restore_proofs: {
         ...{ proven: 0, overdue: 0, never: 0, failing: 0, oldest_at: null },

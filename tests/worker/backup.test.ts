@@ -45,7 +45,7 @@ describe.each([
     expect({ code, stdout }).toEqual({
       code: 1,
       stdout: expect.stringMatching(
-        /^Run 1 completed: 3 repositories, 1 backed up, 0 unchanged, 1 empty, 1 failed, in [\d.]+ s\.\nFailed, not found, or access lost: local\/gone\n.*\n$/,
+        /^Run 1 completed: 3 repositories, 1 backed up, 0 unchanged, 1 empty, 1 failed, in [\d.]+ s\.\nFailed, not found, or access lost: \/\S+\/gone\n.*\n$/,
       ),
     });
     expect(
@@ -62,7 +62,7 @@ describe.each([
         successful: 2,
         failed: 1,
         skipped: 0,
-        error_message: '1 repository failed',
+        error_message: `1 source could not be read: ${join(folder, 'gone')}`,
         exclusive_key: null,
         ended: true,
         beat: true,
@@ -84,13 +84,6 @@ describe.each([
         commit_hash: '',
         archive_size_bytes: 0,
         error_message: '',
-      },
-      {
-        repo_full_name: 'local/gone',
-        status: 'failed',
-        commit_hash: '',
-        archive_size_bytes: 0,
-        error_message: `there is no folder ${join(folder, 'gone')}`,
       },
     ]);
     const state = 'SELECT repo_full_name, archive_key, archive_sha256, last_commit_hash';
@@ -130,7 +123,7 @@ describe.each([
       { run_id: 1, level: 'info', repository: 'local/App' },
       { run_id: 1, level: 'info', repository: 'local/nothing' },
       { run_id: 1, level: 'info', repository: 'local/nothing' },
-      { run_id: 1, level: 'error', repository: 'local/gone' },
+      { run_id: 1, level: 'error', repository: null },
       { run_id: 1, level: 'info', repository: null },
     ]);
   });

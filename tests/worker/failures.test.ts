@@ -5,12 +5,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createPostgres } from '../support/databases.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { createRepository, git, type TestRepository } from '../support/git.ts';
 import { startGitServer } from '../support/git-server.ts';
 import { useDatabase } from '../support/hooks.ts';
+import { empty } from '../support/records.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
 const database = useDatabase();
@@ -19,6 +20,7 @@ let archives: string;
 let app: TestRepository;
 
 beforeEach(async () => {
+  await empty(database.db);
   archives = join(folder, 'archives');
   app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'a' });
@@ -39,14 +41,15 @@ const lastResults = () =>
   );
 
 it('a run continues after a failed repository, and completes with exit code 1', async () => {
-  await mkdir(join(folder, 'plain'));
-  const { code } = await backUp(join(folder, 'plain'), app.path);
+  await app.commit({ 'a.txt': 'b' });
+  await git(folder, 'clone', '--quiet', '--depth=1', `file://${app.path}`, 'shallow');
+  const { code } = await backUp(join(folder, 'shallow'), app.path);
   expect(code).toBe(1);
   expect(await lastResults()).toEqual([
     {
-      repo_full_name: 'local/plain',
+      repo_full_name: 'local/shallow',
       status: 'failed',
-      error_message: expect.stringContaining('does not appear to be a git repository'),
+      error_message: expect.stringContaining('shallow'),
     },
     { repo_full_name: 'local/app', status: 'completed', error_message: '' },
   ]);
@@ -54,6 +57,60 @@ it('a run continues after a failed repository, and completes with exit code 1', 
   expect(await rowsOf(database.db, runs)).toEqual([
     { status: 'completed', error_message: '1 repository failed' },
   ]);
+});
+
+describe('a source that was never read', () => {
+  const lastRun = () =>
+    rowsOf(
+      database.db,
+      `SELECT status, failed, error_message, unread_sources FROM backup_runs ORDER BY id DESC LIMIT 1`,
+    );
+  const tracked = async () =>
+    (
+      await rowsOf<{ name: string }>(
+        database.db,
+        'SELECT DISTINCT repo_full_name AS name FROM backup_results UNION SELECT repo_full_name FROM worker_repo_state',
+      )
+    ).map(({ name }) => name);
+
+  it.each([
+    ['a path that does not exist', 'xx', 'there is no folder'],
+    ['a pattern that the shell did not replace', '*', 'a shell replaces a pattern only'],
+    ['a tilde that the shell did not replace', '~/xx', 'a shell replaces ~ only'],
+    ['a folder without repositories', 'plain', 'is no git repository, and holds none'],
+  ])('is an error of the run, and no repository: %s', async (_, name, reason) => {
+    await mkdir(join(folder, 'plain'), { recursive: true });
+    const path = join(folder, name);
+    const { code, stderr } = await backUp(path, app.path);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`the source ${path} cannot be read`);
+    expect(await lastRun()).toEqual([
+      {
+        ...{ status: 'completed', failed: 1 },
+        error_message: `1 source could not be read: ${path}`,
+        unread_sources: { [path]: expect.stringContaining(reason) },
+      },
+    ]);
+    expect(await tracked()).toEqual(['local/app']);
+  });
+
+  it('is an address that refuses us or does not exist', async () => {
+    const server = await startGitServer();
+    server.refuse('no');
+    const refused = `${server.url}/team/app.git`;
+    expect((await backUp(refused)).code).toBe(1);
+    await server.close();
+    expect((await backUp(refused)).code).toBe(1);
+    expect(await tracked()).toEqual([]);
+  });
+
+  it('is a repository once it was read, and then a failure is its own', async () => {
+    expect((await backUp(app.path)).code).toBe(0);
+    await rm(app.path, { recursive: true });
+    expect((await backUp(app.path)).code).toBe(1);
+    expect(await lastResults()).toMatchObject([{ repo_full_name: 'local/app', status: 'failed' }]);
+    expect(await lastRun()).toMatchObject([{ unread_sources: null }]);
+  });
 });
 
 it('a shallow repository, whose history is incomplete, is rejected', async () => {
@@ -155,15 +212,9 @@ it('an error of the system is reported in one plain line', async () => {
   await writeFile(file, '');
   const { code, stderr } = await backUp(join(file, 'app'));
   expect(code).toBe(1);
-  expect(await lastResults()).toEqual([
-    {
-      repo_full_name: 'local/app',
-      status: 'failed',
-      error_message: expect.stringMatching(/^ENOTDIR: not a directory/),
-    },
-  ]);
+  expect(await lastResults()).toEqual([]);
   expect(stderr.split('\n').filter((line) => line.includes('ENOTDIR'))).toEqual([
-    expect.stringMatching(/^local\/app: error: ENOTDIR: not a directory/),
+    expect.stringMatching(/the source \S+ cannot be read: ENOTDIR: not a directory/),
   ]);
 });
 
@@ -186,13 +237,16 @@ it('messages of a hostile server are stored and shown without credentials or con
     `\u001b[31mno\u0001 https://ada:pass-word@example.org/x \u202eevil ${'x'.repeat(3_000)}`,
   );
   const { code, stderr } = await backUp(`${server.url}/team/app.git`).finally(server.close);
-  const [result] = await lastResults();
-  expect({ code, name: result?.repo_full_name }).toEqual({ code: 1, name: 'team/app' });
-  for (const text of [stderr.replaceAll('\n', ''), result?.error_message]) {
+  expect(code).toBe(1);
+  const [line] = await rowsOf<{ message: string }>(
+    database.db,
+    "SELECT message FROM execution_logs WHERE level = 'error' ORDER BY id LIMIT 1",
+  );
+  for (const text of [stderr.replaceAll('\n', ''), line?.message]) {
     expect(text).toContain('example.org');
     expect(text).not.toMatch(/[\p{Cc}\u202e]|pass-word/u);
   }
-  expect(result?.error_message).toHaveLength(2_000);
+  expect(line?.message).toHaveLength(2_000);
 });
 
 it('hostile commit messages and file names are stored without control characters', async () => {

@@ -1,6 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
 import { startRun } from '../../lib/records/recording/runs.ts';
@@ -8,7 +8,7 @@ import { RunStopped } from '../../lib/worker/stop.ts';
 import { connect } from '../support/connection.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { useSharedFolder } from '../support/folders.ts';
-import { createRepository } from '../support/git.ts';
+import { createRepository, git } from '../support/git.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
 let database: TestDatabase;
@@ -19,7 +19,12 @@ beforeAll(async () => {
     const repository = await createRepository(join(folder, name));
     await repository.commit({ 'a.txt': name });
   }
-  await mkdir(join(folder, 'plain'));
+  // A shallow clone can be read, but is not backed up.
+  const app = join(folder, 'App');
+  await writeFile(join(app, 'b.txt'), 'b');
+  await git(app, 'add', '.');
+  await git(app, 'commit', '--quiet', '--message=b');
+  await git(folder, 'clone', '--quiet', '--depth=1', `file://${app}`, 'plain');
 });
 beforeEach(async () => {
   database = await createPostgres();
@@ -79,17 +84,49 @@ it('a run leaves requests that it does not fulfil pending, and logs that', async
     { target_repo: 'team/gone\nforged line', ...pending },
   ]);
   const line =
-    'still pending, as this run does not cover them: requests for all repositories, local/app, team/gone forged line';
+    'still pending, as this run does not cover them: requests for all repositories (this run leaves out local/App; forget what is no longer a source), local/app, team/gone forged line';
   expect(await logLines()).toContain(line);
   expect(stderr).toContain(line);
 });
 
-it('a run with every tracked repository among its sources fulfils a request for all repositories', async () => {
-  await request(null);
-  await backUp(['App', 'Other']);
-  expect(await requests()).toEqual([{ target_repo: null, ...pending }]);
-  await backUp(['App', 'Other', 'plain']);
-  expect(await requests()).toMatchObject([{ status: 'completed', run_id: 2 }]);
+describe('a request for all repositories', () => {
+  const [served, waits] = [[{ status: 'completed' }], [{ status: 'pending' }]];
+
+  it('is fulfilled by a run with every repository that was read, whatever else was named once', async () => {
+    await backUp(['App', 'Other', 'mistyped', 'plain']);
+    await request(null);
+    await backUp(['Other', 'plain']);
+    expect(await requests()).toMatchObject(waits);
+    await backUp(['App', 'Other']);
+    expect(await requests()).toMatchObject(served);
+  });
+
+  it('waits for the first run that knows what there is', async () => {
+    await request(null);
+    await backUp(['App', 'Other']);
+    expect(await requests()).toMatchObject(waits);
+    await backUp(['App', 'Other']);
+    expect(await requests()).toMatchObject(served);
+  });
+
+  it('does not mean a repository that the usual runs no longer name', async () => {
+    await backUp(['App', 'Other', 'Odd Näme.git-ish (1)']);
+    await backUp(['App', 'Other']);
+    await request(null);
+    await backUp(['App']);
+    expect(await requests()).toMatchObject(waits);
+    await backUp(['App', 'Other']);
+    expect(await requests()).toMatchObject(served);
+  });
+
+  it('is not fulfilled by a run for a few, however often it is repeated', async () => {
+    await backUp(['App', 'Other', 'Odd Näme.git-ish (1)']);
+    await backUp(['App']);
+    await request(null);
+    await backUp(['App']);
+    await backUp(['App']);
+    expect(await requests()).toMatchObject(waits);
+  });
 });
 
 it('a run matches requested names in any letter case, also of letters other than a to z', async () => {
@@ -180,6 +217,9 @@ it('claiming returns already claimed requests when it is repeated', async () => 
   await request(null);
   expect(await claimRequests(database.db, runId, [1, 2])).toEqual([
     ...first,
-    { id: 2, target: null, requestedBy: 'mcp', reason: 'because' },
+    {
+      ...{ id: 2, target: null, requestedBy: 'mcp', reason: 'because' },
+      createdAt: expect.stringMatching(/^20\d\d-/),
+    },
   ]);
 });

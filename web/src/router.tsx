@@ -103,7 +103,7 @@ const runRoute = createRoute({
   path: '/runs/$id',
   component: lazyRouteComponent(() => import('./pages/run.tsx'), 'RunPage'),
 });
-const states = ['good', 'stale', 'failing', 'lost', 'never'] as const;
+const states = ['good', 'stale', 'failing', 'lost', 'never', 'gone'] as const;
 const orders = ['size', 'name', 'newest', 'worst'] as const;
 
 const repositoriesSearch = (search: Record<string, unknown>): RepositoriesQuery => ({

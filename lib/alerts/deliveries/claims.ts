@@ -68,7 +68,7 @@ const claim: Statement = {
         SELECT repository_name AS name, ${cutTextSql('reason', 300)} AS reason
         FROM incident_repositories AS concerned
         WHERE concerned.incident_id = incident.id AND (concerned.resolved_at IS NULL OR claimed.kind = 'resolved')
-        ORDER BY concerned.repository_name LIMIT ${MAX_NAMED}
+        ORDER BY concerned.severity DESC, concerned.repository_name LIMIT ${MAX_NAMED}
       ) AS named) AS repositories
     FROM claimed JOIN incidents AS incident ON incident.id = claimed.incident_id`,
 };

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import type { Finding, RuleName } from '../rules/rule.ts';
+import { type Finding, type RuleName, repositorySeverity } from '../rules/rule.ts';
 
 /** A subject that has opened this many incidents within a day is flapping, and the last one stays open. */
 const MAX_OPENED_A_DAY = 3;
@@ -44,7 +44,8 @@ const flaps = `(
   ) AS lately
 ) >= ${MAX_OPENED_A_DAY}`;
 
-// Of two concurrent evaluations, the second waits for the row, finds a different number than it read, and changes
+// A loss that joins is told at once if it is worse than what is there, a lost archive always, unless it only comes back
+// within a day. Of two concurrent evaluations, the second waits for the row, finds a different number than it read, and changes
 // nothing: its findings may be older than those of the first.
 const apply: Statement = {
   name: 'apply_alert_findings',
@@ -57,10 +58,24 @@ const apply: Statement = {
       FROM jsonb_to_recordset($3::jsonb)
         AS given (rule text, subject text, summary text, details jsonb, repositories jsonb)
       WHERE EXISTS (SELECT FROM mine)
+    ), worst AS MATERIALIZED (
+      SELECT incident.id, found.repositories, coalesce(max(member.severity), 0) AS severity
+      FROM found JOIN incidents AS incident USING (rule, subject)
+      LEFT JOIN incident_repositories AS member ON member.incident_id = incident.id AND member.resolved_at IS NULL
+      WHERE incident.resolved_at IS NULL GROUP BY incident.id, found.repositories
+    ), urgent AS MATERIALIZED (
+      SELECT DISTINCT worst.id
+      FROM worst CROSS JOIN LATERAL jsonb_to_recordset(worst.repositories) AS joining (name text, severity int)
+      WHERE joining.severity > least(worst.severity, ${repositorySeverity.loss}) AND NOT EXISTS (
+        SELECT FROM incident_repositories AS known
+        WHERE known.incident_id = worst.id AND known.repository_name = joining.name
+          AND known.severity >= joining.severity
+          AND coalesce(known.resolved_at, 'infinity') > $1::timestamptz - interval '1 day'
+      )
     ), seen AS (
       UPDATE incidents AS incident SET last_seen_at = $1::timestamptz, clear_since = NULL,
         summary = found.summary, details = found.details,
-        reminded_at = CASE WHEN ${isDue} THEN $1::timestamptz ELSE incident.reminded_at END
+        reminded_at = CASE WHEN ${isDue} OR incident.id IN (SELECT id FROM urgent) THEN $1::timestamptz ELSE incident.reminded_at END
       FROM found
       WHERE incident.rule = found.rule AND incident.subject = found.subject AND incident.resolved_at IS NULL
       RETURNING incident.id, incident.rule, incident.subject
@@ -78,16 +93,17 @@ const apply: Statement = {
       FROM (SELECT * FROM seen UNION ALL SELECT * FROM opened) AS current
       JOIN found USING (rule, subject)
       CROSS JOIN LATERAL jsonb_to_recordset(found.repositories)
-        AS concerned (name text, reason text, since timestamptz)
+        AS concerned (name text, reason text, since timestamptz, severity int)
     ), joined AS (
-      INSERT INTO incident_repositories AS known (incident_id, repository_name, reason, since, joined_at)
-      SELECT DISTINCT ON (incident_id, name) incident_id, name, coalesce(reason, ''), since, $1::timestamptz
+      INSERT INTO incident_repositories AS known (incident_id, repository_name, reason, since, joined_at, severity)
+      SELECT DISTINCT ON (incident_id, name) incident_id, name, coalesce(reason, ''), since, $1::timestamptz,
+        coalesce(severity, 0)
       FROM listed ORDER BY incident_id, name
       ON CONFLICT (incident_id, repository_name) DO UPDATE SET
-        reason = excluded.reason, since = excluded.since, resolved_at = NULL,
+        reason = excluded.reason, since = excluded.since, resolved_at = NULL, severity = excluded.severity,
         joined_at = CASE WHEN known.resolved_at IS NULL THEN known.joined_at ELSE excluded.joined_at END
-      WHERE (known.reason, known.since, known.resolved_at)
-        IS DISTINCT FROM (excluded.reason, excluded.since, NULL::timestamptz)
+      WHERE (known.reason, known.since, known.resolved_at, known.severity)
+        IS DISTINCT FROM (excluded.reason, excluded.since, NULL::timestamptz, excluded.severity)
     ), gone AS (
       UPDATE incident_repositories AS known SET resolved_at = $1::timestamptz FROM seen
       WHERE known.incident_id = seen.id AND known.resolved_at IS NULL AND NOT EXISTS (

@@ -20,6 +20,8 @@ export const MAX_NAMED_IN_SHORT = 10;
 
 /** Maximum number of open incidents in their short form. */
 export const MAX_OPEN = 20;
+/** Nothing is worse than a lost archive: it comes before all others. */
+const WORST: RuleName = 'archive_lost';
 
 /** `open`: not resolved, acknowledged or not. */
 export const incidentStates = ['open', 'acknowledged', 'resolved'] as const;
@@ -62,7 +64,7 @@ const incidentColumns = `id, rule, subject, coalesce(${ofRule('title')}, rule) A
   (SELECT count(*) FROM ${concerned}) AS repository_count,
   (SELECT coalesce(json_agg(item), '[]') FROM (
     SELECT repository_name AS name, ${cutTextSql('reason', 400)} AS reason, ${iso('since')} AS since
-    FROM ${concerned} ORDER BY concerned.repository_name LIMIT ${MAX_LISTED}
+    FROM ${concerned} ORDER BY concerned.severity DESC, concerned.repository_name LIMIT ${MAX_LISTED}
   ) AS item) AS repositories,
   (SELECT coalesce(json_agg(item), '[]') FROM (
     SELECT kind, channel, ${iso('created_at')} AS created_at, attempts,
@@ -145,11 +147,12 @@ const openOnes: Statement = {
       ${cutTextSql('summary', 300)} AS summary, ${ofRule('advice')} AS advice, ${iso('opened_at')} AS opened_at,
       acknowledged_at IS NOT NULL AS acknowledged, (SELECT count(*) FROM ${concerned}) AS repository_count,
       (SELECT coalesce(json_agg(repository_name), '[]') FROM (
-        SELECT repository_name FROM ${concerned} ORDER BY concerned.repository_name LIMIT ${MAX_NAMED_IN_SHORT}
+        SELECT repository_name FROM ${concerned}
+        ORDER BY concerned.severity DESC, concerned.repository_name LIMIT ${MAX_NAMED_IN_SHORT}
       ) AS named) AS repositories
     FROM incidents AS incident WHERE resolved_at IS NULL
-    ORDER BY ${ofRule('severity')} = 'critical' DESC NULLS LAST, incident.opened_at DESC, incident.id DESC
-    LIMIT ${MAX_OPEN}`)} AS items`,
+    ORDER BY incident.rule <> '${WORST}', ${ofRule('severity')} = 'critical' DESC NULLS LAST, incident.opened_at DESC,
+      incident.id DESC LIMIT ${MAX_OPEN}`)} AS items`,
 };
 
 /** The short form of an open incident. */
@@ -168,7 +171,10 @@ export interface OpenIncident {
   repositories: string[];
 }
 
-/** The open incidents, critical ones first and then the newest, at most MAX_OPEN. Waits for at most `timeoutMs`. */
+/**
+ * The open incidents, at most MAX_OPEN: lost archives first, then critical ones, then the newest. Waits for at most
+ * `timeoutMs`.
+ */
 export async function readOpenIncidents(db: Database, timeoutMs?: number): Promise<OpenIncident[]> {
   const options = timeoutMs === undefined ? {} : { timeoutMs };
   const [row] = await db.query<{ items: string }>(openOnes, [], options);
@@ -178,7 +184,7 @@ export async function readOpenIncidents(db: Database, timeoutMs?: number): Promi
 const urgentOnes: Statement = {
   name: 'urgent_incidents',
   text: `WITH unresolved AS MATERIALIZED (
-      SELECT id, opened_at, coalesce(${ofRule('title')}, rule) AS title,
+      SELECT id, rule, opened_at, coalesce(${ofRule('title')}, rule) AS title,
         coalesce(${ofRule('severity')}, 'warning') AS severity, ${cutTextSql('summary', 300)} AS summary,
         ${ofRule('advice')} AS advice, acknowledged_at IS NOT NULL AS acknowledged
       FROM incidents AS incident WHERE resolved_at IS NULL
@@ -187,7 +193,7 @@ const urgentOnes: Statement = {
       SELECT count(*) AS open, count(*) FILTER (WHERE severity = 'critical') AS critical,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT id, title, severity, summary, advice, acknowledged, ${iso('opened_at')} AS opened_at
-          FROM unresolved ORDER BY severity <> 'critical', unresolved.opened_at DESC, id DESC LIMIT $1::bigint
+          FROM unresolved ORDER BY rule <> '${WORST}', severity <> 'critical', unresolved.opened_at DESC, id DESC LIMIT $1::bigint
         ) AS item) AS first
       FROM unresolved`)} AS item`,
 };
@@ -201,7 +207,7 @@ export interface UrgentIncidents {
   })[];
 }
 
-/** The first open incidents: critical ones before all others, then the newest. Counts all of them. */
+/** The first open incidents: lost archives, then other critical ones before all others, then the newest. Counts all of them. */
 export async function readUrgentIncidents(db: Database, limit: number): Promise<UrgentIncidents> {
   const item = await readObject(db, urgentOnes, [limit]);
   if (item === null) throw new Error(`${urgentOnes.name} returned no row`);

@@ -1,6 +1,6 @@
 import { formatMinute } from '../../text/format-minute.ts';
 import { countRepositories } from '../../text/units.ts';
-import type { ConcernedRepository, Finding } from './rule.ts';
+import { type ConcernedRepository, type Finding, repositorySeverity } from './rule.ts';
 import type { Unwell } from './unwell.ts';
 
 /** Describes a failing repository. */
@@ -16,6 +16,7 @@ export function failing(unwell: Unwell): ConcernedRepository {
     name,
     reason: `${times}${error === '' ? 'no reason was recorded' : error}${copy}`,
     since: failing_since,
+    severity: state === 'lost' ? repositorySeverity.loss : repositorySeverity.failure,
   };
 }
 

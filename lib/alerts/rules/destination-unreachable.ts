@@ -42,7 +42,7 @@ export const destinationUnreachable: Rule = {
   title: 'A destination does not accept archives',
   severity: 'critical',
   when: 'A store, or the repository that archives are pushed to, did not accept an archive in the last run that tried, or could not be reached. It ends for a repository when a run stores its newest version, or finds all of it in the listing of the store. One incident per destination.',
-  advice: `Mount the store, or fix its network, credentials or free space, and ${START_A_RUN}: it stores what is missing. The archive folder still has everything.`,
+  advice: `Mount the store, or fix its network, credentials or free space, and ${START_A_RUN}: it stores what is missing from the archive folder.`,
   resolved:
     'It has the archive of each repository that is still backed up, or no run has used it for a week.',
   async find({ db, now, unwell }) {

@@ -10,7 +10,7 @@ import { MAX_REPOSITORIES } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 
-// A failed drill that found no archive, and whose repository no run has seen since, no longer counts once a discovery
+// A drill that found no archive where a run found none either belongs to the incident of lost archives. One whose repository no run has seen since, no longer counts once a discovery
 // does not list the repository, or after a week if there is no discovery.
 const failed: Statement = {
   name: 'alert_drill_failed',
@@ -27,12 +27,14 @@ const failed: Statement = {
       SELECT repository_name AS name, storage, version, ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason,
         ${iso('started_at')} AS since
       FROM failed AS drill LEFT JOIN heard USING (key)
-      WHERE NOT is_missing OR heard.at > started_at
+      WHERE NOT (is_missing AND EXISTS (
+          SELECT FROM worker_repo_state WHERE lower(repo_full_name) = key AND archive_missing_since IS NOT NULL
+        )) AND (NOT is_missing OR heard.at > started_at
         OR EXISTS (SELECT FROM coverage WHERE lower(coverage.name) = key)
         OR NOT (
           started_at <= $1::timestamptz - interval '7 days'
           OR EXISTS (SELECT FROM coverage WHERE seen_at > started_at)
-        )
+        ))
       ORDER BY drill.repository_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
 };
 

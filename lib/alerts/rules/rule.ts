@@ -4,9 +4,11 @@ import type { Unwell } from './unwell.ts';
 
 /** The names of the rules, in the order of their incidents. */
 export const ruleNames = [
+  'archive_lost',
   'run_failed',
   'run_missed',
   'run_slow',
+  'source_unread',
   'repository_stale',
   'repository_failing',
   'destination_unreachable',
@@ -28,7 +30,16 @@ export interface ConcernedRepository {
   reason: string;
   /** ISO 8601; null if unknown. */
   since: string | null;
+  /** How bad it is. Default: a failure. */
+  severity?: RepositorySeverity;
 }
+
+/**
+ * How bad the problem of a repository is. One that joins an open incident is told at once if it is worse than all
+ * others there; a lost archive always is.
+ */
+export const repositorySeverity = { failure: 0, loss: 1, archive: 2, nothing: 3 } as const;
+export type RepositorySeverity = (typeof repositorySeverity)[keyof typeof repositorySeverity];
 
 /** What a rule found: an incident with this subject opens, or stays open. */
 export interface Finding {

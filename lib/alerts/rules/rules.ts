@@ -1,4 +1,5 @@
 import { anomaly } from './anomaly.ts';
+import { archiveLost } from './archive-lost.ts';
 import { databaseUnreachable } from './database-unreachable.ts';
 import { destinationUnreachable } from './destination-unreachable.ts';
 import { diskFilling } from './disk-filling.ts';
@@ -11,12 +12,15 @@ import type { Rule, RuleName } from './rule.ts';
 import { runFailed } from './run-failed.ts';
 import { runMissed } from './run-missed.ts';
 import { runSlow } from './run-slow.ts';
+import { sourceUnread } from './source-unread.ts';
 
 /** All rules, by their names. */
 export const rules: Readonly<Record<RuleName, Rule>> = {
+  archive_lost: archiveLost,
   run_failed: runFailed,
   run_missed: runMissed,
   run_slow: runSlow,
+  source_unread: sourceUnread,
   repository_stale: repositoryStale,
   repository_failing: repositoryFailing,
   destination_unreachable: destinationUnreachable,

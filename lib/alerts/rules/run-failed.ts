@@ -7,7 +7,8 @@ import type { Rule } from './rule.ts';
 
 const MAX_REASON_LENGTH = 1_000;
 
-// A run whose login was refused is reported by `login_expired`. A run that was stopped on purpose says nothing about
+// A run whose login was refused is reported by `login_expired`, and one that found its archive folder empty by
+// `archive_lost`. A run that was stopped on purpose says nothing about
 // the backups, so the one before it counts.
 const lastRun: Statement = {
   name: 'alert_run_failed',
@@ -18,6 +19,9 @@ const lastRun: Statement = {
     ) AS run
     WHERE status = 'failed' AND NOT EXISTS (
       SELECT FROM host_logins WHERE refused_since IS NOT NULL AND reason = run.error_message
+    ) AND NOT EXISTS (
+      SELECT FROM worker_repo_state AS state
+      WHERE archive_missing_since IS NOT NULL AND starts_with(run.error_message, state.archive_missing)
     )`,
 };
 

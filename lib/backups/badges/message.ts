@@ -28,6 +28,7 @@ const words = {
   failing: 'failing',
   lost: 'source lost',
   never: 'never backed up',
+  gone: 'archive gone',
 } as const;
 
 /** Shows the state, the age of the last proof and the number of open incidents, and nothing else: badges are public. */

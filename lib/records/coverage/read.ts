@@ -20,6 +20,7 @@ export const coverageGaps = [
   'no_permission',
   'failing',
   'never',
+  'gone',
   'stale',
   'pending',
 ] as const;

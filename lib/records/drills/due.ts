@@ -1,6 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { newestResults } from '../newest-results.ts';
+import { newestForgotten, newestResults } from '../newest-results.ts';
 import { iso } from '../page.ts';
+import { isKnownLoss } from '../recording/archive-looks.ts';
 import { hasArchive, hasHappened, proves, standingFailures } from './newest-drill.ts';
 
 /** How soon a repository may be drilled again automatically, and how soon if it has not changed since. */
@@ -43,16 +44,20 @@ export interface DueSelection {
   without: readonly string[];
 }
 
-// `age` is the time since the last proof. A repository without one counts as overdue from its first version on.
+// A repository whose loss was known when somebody forgot it is not drilled. `age` is the time since the last proof. A
+// repository without one counts as overdue from its first version on.
 const candidates = `
-  ${newestResults}, tracked AS (
+  ${newestResults}, forgotten_ones AS (
+    WITH ${newestForgotten} SELECT repo_full_name FROM newest
+  ), tracked AS (
     SELECT repo_full_name AS name, lower(repo_full_name) AS key, updated_at, checked_at,
-      NULL::timestamptz AS found_empty_at
-    FROM worker_repo_state
+      NULL::timestamptz AS found_empty_at, archive_missing_since AS missing_since
+    FROM worker_repo_state AS state
     WHERE archive_key LIKE '%.bundle' AND lower(repo_full_name) <> ALL ($3::text[])
       AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
+      AND ($4::text IS NOT NULL OR archive_missing_since IS NULL OR NOT ${isKnownLoss('forgotten_ones')})
     UNION ALL
-    SELECT repo_full_name, lower(repo_full_name), created_at, created_at, created_at FROM newest
+    SELECT repo_full_name, lower(repo_full_name), created_at, created_at, created_at, NULL FROM newest
     WHERE status = 'empty' AND lower(repo_full_name) <> ALL ($3::text[])
       AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
       AND NOT ${hasArchive('newest.repo_full_name')}
@@ -87,8 +92,10 @@ const candidates = `
       ) AS drill
     ) AS recent ON true
   ), due AS (
-    SELECT *, age >= interval '${OVERDUE_DAYS} days' AS is_overdue FROM known
-    WHERE $2::boolean OR last_at IS NULL OR (
+    SELECT *, age >= interval '${OVERDUE_DAYS} days' AS is_overdue,
+      coalesce(missing_since > last_at, missing_since IS NOT NULL) AS is_vanished
+    FROM known
+    WHERE $2::boolean OR last_at IS NULL OR missing_since > last_at OR (
       $1::timestamptz - last_at >= CASE last_outcome
         WHEN 'proven' THEN
           -- What was proven empty has something now.
@@ -100,7 +107,7 @@ const candidates = `
     )
   )`;
 
-const order = `is_overdue DESC,
+const order = `is_vanished DESC, is_overdue DESC, changes > 0 DESC,
   extract(epoch FROM age) * CASE WHEN is_overdue THEN 1 ELSE 1 + ln(1 + changes) END DESC, key`;
 
 // If two workers choose the same repository at once, one of them claims nothing and tries again.
@@ -139,6 +146,19 @@ interface ClaimedRow {
   failed_in: string | null;
   found_empty_at: string | null;
   claimed: number;
+}
+
+const countArchives: Statement = {
+  name: 'count_recorded_archives',
+  text: `SELECT count(*)::int AS recorded FROM (
+      SELECT FROM worker_repo_state WHERE archive_key LIKE '%.bundle' LIMIT 2
+    ) AS archives`,
+};
+
+/** Whether the archives of several repositories are recorded. */
+export async function hasSeveralArchives(db: Database): Promise<boolean> {
+  const [row] = await db.query<{ recorded: number }>(countArchives);
+  return (row?.recorded ?? 0) > 1;
 }
 
 /** How many times in a row another worker may be quicker to claim the chosen repository. */

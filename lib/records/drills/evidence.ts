@@ -1,6 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { newestResults } from '../newest-results.ts';
 import { iso, jsonArray, jsonObject } from '../page.ts';
+import { isArchiveGone, wasRead } from '../repositories/was-read.ts';
 import { hasHappened, proves } from './newest-drill.ts';
 
 /** The time from `from` (inclusive) to `to` (exclusive), in ISO 8601. */
@@ -17,14 +18,19 @@ export interface EvidenceFacts {
   proven: number;
   failed: number;
   incomplete: number;
-  /** Repositories that are backed up, and how many of them were proven in the period. */
+  /** Repositories that were never backed up, and those whose archive is gone while no store has a copy. */
+  never: number;
+  gone: number;
+  /** All others, which are backed up, and how many of them were proven in the period. */
   repositories: number;
   proven_repositories: number;
 }
 
 const facts: Statement = {
   name: 'drill_evidence_facts',
-  text: `WITH ${newestResults}, drill AS (
+  text: `WITH ${newestResults}, judged AS MATERIALIZED (
+      SELECT repo_full_name, ${wasRead('newest')} AS was_read, ${isArchiveGone('newest')} AS is_gone FROM newest
+    ), drill AS (
       SELECT lower(repository_name) AS key, outcome, evidence, started_at FROM restore_drills
       WHERE started_at >= $1::timestamptz AND started_at < $2::timestamptz
     )
@@ -32,9 +38,11 @@ const facts: Statement = {
       SELECT count(*) AS drills, count(*) FILTER (WHERE outcome = 'proven') AS proven,
         count(*) FILTER (WHERE outcome = 'failed') AS failed,
         count(*) FILTER (WHERE outcome = 'incomplete') AS incomplete,
-        (SELECT count(*) FROM newest) AS repositories,
-        (SELECT count(*) FROM newest WHERE lower(repo_full_name) IN (
-          SELECT key FROM drill WHERE ${proves('newest.repo_full_name')} AND ${hasHappened('$3::timestamptz')}
+        (SELECT count(*) FROM judged WHERE NOT was_read) AS never,
+        (SELECT count(*) FROM judged WHERE was_read AND is_gone) AS gone,
+        (SELECT count(*) FROM judged WHERE was_read AND NOT is_gone) AS repositories,
+        (SELECT count(*) FROM judged WHERE was_read AND NOT is_gone AND lower(repo_full_name) IN (
+          SELECT key FROM drill WHERE ${proves('judged.repo_full_name')} AND ${hasHappened('$3::timestamptz')}
         )) AS proven_repositories
       FROM drill`)} AS item`,
 };
@@ -90,7 +98,7 @@ export async function readEvidenceDrills(
 }
 
 /**
- * A repository that is backed up, with its last proof in a period and the last drill that failed after it in the
+ * A repository that was backed up, with its last proof in a period and the last drill that failed after it in the
  * period.
  */
 export interface EvidenceRepository {
@@ -101,17 +109,20 @@ export interface EvidenceRepository {
   failed_at: string | null;
   failed_storage: string | null;
   reason: string | null;
+  /** Whether its archive is missing, while no store has a copy. */
+  is_gone: boolean;
 }
 
 const repositories: Statement = {
   name: 'drill_evidence_repositories',
   text: `WITH ${newestResults}, chosen AS (
-      SELECT repo_full_name AS name FROM newest WHERE repo_full_name COLLATE "C" > $3 COLLATE "C"
+      SELECT repo_full_name AS name, ${isArchiveGone('newest')} AS is_gone FROM newest
+      WHERE repo_full_name COLLATE "C" > $3 COLLATE "C" AND ${wasRead('newest')}
       ORDER BY repo_full_name COLLATE "C" LIMIT $4::int
     )
     SELECT ${jsonArray(`
       SELECT name, ${iso('proof.started_at')} AS proven_at, proof.version, proof.storage,
-        ${iso('failure.started_at')} AS failed_at, failure.storage AS failed_storage, failure.reason
+        ${iso('failure.started_at')} AS failed_at, failure.storage AS failed_storage, failure.reason, is_gone
       FROM chosen
       LEFT JOIN LATERAL (
         SELECT started_at, version, storage FROM restore_drills AS drill
@@ -130,7 +141,7 @@ const repositories: Statement = {
       ORDER BY name COLLATE "C"`)} AS items`,
 };
 
-/** Up to `limit` repositories that are backed up, sorted by name, from the one that follows `after`. */
+/** Up to `limit` repositories that were backed up, sorted by name, from the one that follows `after`. */
 export async function readEvidenceRepositories(
   db: Database,
   { from, to, now }: EvidencePeriod,

@@ -1,5 +1,6 @@
 import { cutTextSql } from '../../text/cut-text.ts';
 import { iso } from '../page.ts';
+import { FOLDER_STORAGE } from './new-drill.ts';
 import { lastProof, standingDrill, standingFailures } from './newest-drill.ts';
 
 /** The number of days within which each repository should be proven. */
@@ -28,7 +29,8 @@ export const MAX_MOST_NEEDED = 10;
 /**
  * SQL for the proof state of each repository of a CTE at the time `now`: when and from where it was last proven, and
  * when the failed drill that still counts started. Drills after `until` do not count. `failures` are the failed drills
- * that still count, for a statement that has already read them.
+ * that still count, for a statement that has already read them. A proof of an archive that is missing now counts as a
+ * failure.
  */
 export const proofStates = (
   source: string,
@@ -36,14 +38,22 @@ export const proofStates = (
   until = now,
   failures = `(${standingFailures(until)})`,
 ) => `
-  SELECT repository.repo_full_name, proof.proven_at, proof.storage, failure.started_at AS failed_at,
-    CASE WHEN failure.id IS NOT NULL THEN 'failing'
+  SELECT repository.repo_full_name, proof.proven_at, proof.storage,
+    coalesce(failure.started_at, CASE WHEN is_void THEN missing.since END) AS failed_at,
+    CASE WHEN failure.id IS NOT NULL OR is_void THEN 'failing'
       WHEN proven_at IS NULL THEN 'never'
       WHEN proven_at < ${now} - interval '${PROOF_DAYS} days' THEN 'overdue'
       ELSE 'proven' END AS state
   FROM ${source} AS repository
   LEFT JOIN LATERAL (${lastProof('drill.started_at AS proven_at, drill.storage', until)}) AS proof ON true
-  LEFT JOIN ${failures} AS failure ON failure.key = lower(repository.repo_full_name)`;
+  LEFT JOIN ${failures} AS failure ON failure.key = lower(repository.repo_full_name)
+  LEFT JOIN (
+    SELECT lower(repo_full_name) AS key, max(archive_missing_since) AS since
+    FROM worker_repo_state WHERE archive_missing_since IS NOT NULL GROUP BY 1
+  ) AS missing ON missing.key = lower(repository.repo_full_name)
+  CROSS JOIN LATERAL (
+    SELECT missing.since IS NOT NULL AND coalesce(proof.storage, '${FOLDER_STORAGE}') = '${FOLDER_STORAGE}' AS is_void
+  ) AS voided`;
 
 /** SQL for a row that counts the rows of `proofStates`. */
 export const proofCounts = (states: string) => `

@@ -65,6 +65,8 @@ export interface SharedRunFigures {
   failed: number;
   skipped: number;
   empty: number;
+  /** Sources that were never read. */
+  unread: string[];
   durationMs: number;
   failures: { repository: string; errorMessage: string }[];
 }
@@ -76,6 +78,8 @@ const figures: Statement = {
       'total', coalesce(total_repos, 0), 'successful', coalesce(successful, 0),
       'failed', coalesce(failed, 0), 'skipped', coalesce(skipped, 0),
       'empty', (SELECT count(*) FROM backup_results WHERE run_id = $1::int AND status = 'empty'),
+      'unread', (SELECT coalesce(json_agg(source), '[]')
+        FROM jsonb_object_keys(coalesce(unread_sources, '{}')) AS source),
       'durationMs', coalesce(duration_ms, 0),
       'failures', (SELECT coalesce(json_agg(failure), '[]') FROM (
         SELECT repo_full_name AS repository, coalesce(error_message, '') AS "errorMessage"

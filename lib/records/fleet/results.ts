@@ -1,5 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { archiveIsThere } from '../recording/archive-looks.ts';
 import type { NewResult } from '../recording/results.ts';
+import { addUnread, type UnreadSource } from '../recording/unread.ts';
 import { isActive, type Member } from './members.ts';
 
 // The member that holds a job completes it, once. The job, its result and the run's counters become visible together. A
@@ -39,6 +41,7 @@ const insertResult: Statement = {
       ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
         archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
         updated_at = excluded.updated_at,
+        ${archiveIsThere},
         checked_at = coalesce(excluded.checked_at, worker_repo_state.checked_at),
         mirror_machine = excluded.mirror_machine
     ), emptied AS (
@@ -98,5 +101,30 @@ export async function recordJobUnchanged(
   { repository, message }: { repository: string; message: string },
 ): Promise<boolean> {
   const [row] = await db.query<{ ours: number }>(insertUnchanged, [runId, repository, id, message]);
+  return row?.ours === 1;
+}
+
+const insertUnread: Statement = {
+  name: 'record_job_unread',
+  text: `WITH ${done}, line AS (
+      INSERT INTO execution_logs (run_id, level, message)
+      SELECT $1::int, 'error', $4 WHERE EXISTS (SELECT FROM job)
+    ), run AS (
+      UPDATE backup_runs SET heartbeat_at = now(), failed = coalesce(failed, 0) + 1,
+        ${addUnread('$5', '$6')}
+      WHERE id = $1::int AND ${isActive} AND EXISTS (SELECT FROM job)
+      RETURNING id
+    )
+    SELECT ${isOurs}`,
+};
+
+/** Records that the source of a job was never read, like `recordJobResult`. */
+export async function recordJobUnread(
+  db: Database,
+  { runId, id }: Pick<Member, 'runId' | 'id'>,
+  { repository, message, source, reason }: UnreadSource & { repository: string },
+): Promise<boolean> {
+  const values = [runId, repository, id, message, source, reason];
+  const [row] = await db.query<{ ours: number }>(insertUnread, values);
   return row?.ours === 1;
 }

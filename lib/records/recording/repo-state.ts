@@ -1,6 +1,7 @@
 import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import { newestForgotten } from '../newest-results.ts';
+import { archiveIsThere } from './archive-looks.ts';
 import type { ArchiveState } from './results.ts';
 
 /** The recorded archive of a repository, and any other repository that claims its file name. */
@@ -9,6 +10,8 @@ export interface RepoState {
   archiveSha256: string | null;
   /** Another repository whose archive has this file name: `a__b/c` conflicts with `a/b__c`. */
   otherOwner: string | null;
+  /** Whether the repository was ever read: it was good once, or has an archive. */
+  wasRead: boolean;
   /** The number of the newest recorded version; null if there is none, undefined if unknown. */
   newestVersion?: number | null;
   /** How many versions are recorded that can be restored. */
@@ -28,6 +31,12 @@ const selectState: Statement = {
      WHERE repo_full_name = $1 AND archive_key = $2 AND last_commit_hash IS NOT NULL) AS "archiveSha256",
     (SELECT repo_full_name FROM worker_repo_state
      WHERE archive_key = $2 AND lower(repo_full_name) <> lower($1) LIMIT 1) AS "otherOwner",
+    (EXISTS (
+       SELECT FROM worker_repo_state WHERE lower(repo_full_name) = lower($1)
+         AND (coalesce(archive_key, '') <> '' OR checked_at IS NOT NULL)
+     ) OR EXISTS (
+       SELECT FROM backup_results WHERE repo_full_name = $1 AND status IN ('completed', 'success')
+     ))::int AS "wasRead",
     (SELECT version FROM archive_versions
      WHERE repo_full_name = $1 ORDER BY version DESC LIMIT 1) AS "newestVersion",
     (SELECT count(*)::int FROM archive_versions
@@ -46,7 +55,8 @@ const selectState: Statement = {
      ), false)::int AS "hasFailed"`,
 };
 
-type StateRow = Omit<RepoState, 'confirmed' | 'hasMissing' | 'hasFailed'> & {
+type StateRow = Omit<RepoState, 'confirmed' | 'hasMissing' | 'hasFailed' | 'wasRead'> & {
+  wasRead: number;
   confirmed: string;
   hasMissing: number;
   hasFailed: number;
@@ -62,6 +72,7 @@ export async function readRepoState(
   return {
     archiveSha256: row?.archiveSha256 || null,
     otherOwner: row?.otherOwner ?? null,
+    wasRead: row?.wasRead === 1,
     newestVersion: row?.newestVersion ?? null,
     restorableVersions: row?.restorableVersions ?? 0,
     confirmed: new Map<number, boolean>(JSON.parse(row?.confirmed ?? '[]')),
@@ -78,11 +89,12 @@ const upsertArchive: Statement = {
       WHERE lower(repo_full_name) = lower($1) AND repo_full_name <> $1
       RETURNING checked_at
     )
-    INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256, updated_at, checked_at)
-    VALUES ($1, $2, $3, now(), (SELECT max(checked_at) FROM other_spelling))
+    INSERT INTO worker_repo_state
+      (repo_full_name, archive_key, archive_sha256, updated_at, checked_at, archive_seen_at)
+    VALUES ($1, $2, $3, now(), (SELECT max(checked_at) FROM other_spelling), now())
     ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
       archive_sha256 = excluded.archive_sha256, last_commit_hash = NULL,
-      updated_at = excluded.updated_at`,
+      updated_at = excluded.updated_at, ${archiveIsThere}`,
 };
 
 /**

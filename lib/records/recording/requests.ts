@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { iso } from '../page.ts';
 
 /** A request for a run, as the worker reads it. */
 export interface RunRequest {
@@ -7,12 +8,15 @@ export interface RunRequest {
   target: string | null;
   requestedBy: string;
   reason: string;
+  /** ISO 8601. */
+  createdAt: string;
 }
 
 /** The maximum number of requests per run, oldest first; later ones wait for the next run. */
 const MAX_REQUESTS = 10_000;
 
-const columns = `id, nullif(target_repo, '') AS target, requested_by AS "requestedBy", reason`;
+const columns = `id, nullif(target_repo, '') AS target, requested_by AS "requestedBy", reason,
+  ${iso('created_at')} AS "createdAt"`;
 
 const selectPending: Statement = {
   name: 'pending_requests',
@@ -38,12 +42,12 @@ const claim: Statement = {
       UPDATE backup_run_requests AS request
       SET status = 'claimed', claimed_at = now(), run_id = $1::int
       FROM pending WHERE request.id = pending.id
-      RETURNING request.id, target_repo, requested_by, reason
+      RETURNING request.id, target_repo, requested_by, reason, request.created_at
     )
     SELECT ${columns} FROM (
       SELECT * FROM claimed
       UNION ALL
-      SELECT id, target_repo, requested_by, reason FROM backup_run_requests
+      SELECT id, target_repo, requested_by, reason, created_at FROM backup_run_requests
       WHERE run_id = $1::int AND status = 'claimed'
     ) AS request ORDER BY id`,
 };

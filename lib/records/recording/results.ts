@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { archiveIsThere } from './archive-looks.ts';
 import type { RunCounters } from './runs.ts';
 
 /** A recorded archive. */
@@ -56,6 +57,7 @@ const insertResult: Statement = {
       ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
         archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
         updated_at = excluded.updated_at,
+        ${archiveIsThere},
         checked_at = coalesce(excluded.checked_at, worker_repo_state.checked_at),
         mirror_machine = coalesce(excluded.mirror_machine, worker_repo_state.mirror_machine)
     ), emptied AS (

@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { archiveIsThere } from './archive-looks.ts';
 import type { NewLog } from './logs.ts';
 import type { NewResult } from './results.ts';
 import type { RunCounters, RunEnding, StartedRun } from './runs.ts';
@@ -98,7 +99,7 @@ const addResult: Statement = {
       WHERE $10::text IS NOT NULL
       ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
         archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
-        updated_at = excluded.updated_at,
+        updated_at = excluded.updated_at, ${archiveIsThere},
         checked_at = greatest(excluded.checked_at, worker_repo_state.checked_at)
     ), emptied AS (
       UPDATE worker_repo_state SET checked_at = greatest(checked_at, ${happened('$12')})

@@ -1,6 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { forgetting, newestForgotten, newestOfAll } from '../newest-results.ts';
+import { forgetting, newestForgotten, newestOfAll, newestResults } from '../newest-results.ts';
 import { iso } from '../page.ts';
+import { wasRead as wasReadSql } from './was-read.ts';
 
 /** SQL for the column `forgotten` of a row `repository` with its newest result; null for one that is tracked. */
 export const forgottenColumn = `(SELECT row_to_json(item) FROM (
@@ -30,6 +31,57 @@ const forget: Statement = {
 export async function forgetRepository(db: Database, name: string, by: string): Promise<boolean> {
   const [row] = await db.query<{ number: number }>(forget, [name, by]);
   return (row?.number ?? 0) > 0;
+}
+
+/** What is kept of a repository, as far as runs have recorded. */
+export interface KeptRepository {
+  name: string;
+  /** The file name of its archive; null if none is recorded. */
+  archiveKey: string | null;
+  /** Which file of the archive is missing; null if none is, as far as is known. */
+  missing: string | null;
+  /** Whether several machines back up, so that the archive may be in the folder of another. */
+  isElsewhere: boolean;
+  /** Whether it was ever backed up. */
+  wasRead: boolean;
+  /** The stores that have a copy. */
+  copies: string[];
+}
+
+const kept: Statement = {
+  name: 'kept_repositories',
+  text: `WITH ${newestResults}, copied AS (
+      SELECT lower(repo_full_name) AS key, json_agg(DISTINCT store) AS stores
+      FROM archive_stores WHERE stored_at IS NOT NULL GROUP BY 1
+    )
+    SELECT repo_full_name AS name, nullif(state.archive_key, '') AS "archiveKey", archive_missing AS missing,
+      (${wasReadSql('newest')})::int AS read,
+      (SELECT count(DISTINCT machine) > 1 FROM archive_disks
+        WHERE measured_at > now() - interval '7 days')::int AS elsewhere,
+      coalesce(copied.stores::text, '[]') AS copies
+    FROM newest LEFT JOIN worker_repo_state AS state USING (repo_full_name)
+    LEFT JOIN copied ON copied.key = lower(repo_full_name)
+    WHERE $1::text IS NULL OR lower(repo_full_name) = lower($1) ORDER BY repo_full_name`,
+};
+
+/** What is kept of the tracked repositories, or of those with a name in any letter case. */
+export async function listKept(db: Database, name: string | null): Promise<KeptRepository[]> {
+  const rows = await db.query<
+    Omit<KeptRepository, 'copies' | 'wasRead' | 'isElsewhere'> & {
+      copies: string;
+      read: number;
+      elsewhere: number;
+    }
+  >(kept, [name]);
+  return rows.map(({ copies, read, elsewhere, ...row }) => ({
+    ...{ ...row, wasRead: read === 1, isElsewhere: elsewhere === 1 },
+    copies: JSON.parse(copies) as string[],
+  }));
+}
+
+/** Whether nothing of a repository is kept, as far as is known. */
+export function isNothingKept({ missing, wasRead, copies }: KeptRepository): boolean {
+  return copies.length === 0 && (missing !== null || !wasRead);
 }
 
 const remember: Statement = {

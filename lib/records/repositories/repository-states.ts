@@ -8,7 +8,7 @@ import { iso } from '../page.ts';
 import { finishedRuns, learntInterval, MIN_GAPS, workerInterval } from '../runs/learnt-interval.ts';
 
 /** How up to date a repository's backup is, worst first. */
-export const repositoryStates = ['never', 'lost', 'failing', 'stale', 'good'] as const;
+export const repositoryStates = ['gone', 'never', 'lost', 'failing', 'stale', 'good'] as const;
 export type RepositoryState = (typeof repositoryStates)[number];
 
 /** The basis for judging freshness. */
@@ -102,6 +102,7 @@ export const judgingBy = (now: string, freshnessHours: string, scheduleMs: strin
  * SQL for the rows of a CTE with the columns of `newest` (repos.ts), each with its state, beside the CTEs of
  * `judgingBy`. Everything that shows how fresh a repository is uses this:
  *
+ * - `gone`: its archive, or a file of it, is missing in the archive folder, and no store has a copy.
  * - `never`: there is no good result, and no run found it good.
  * - `lost`: like `failing`, because it no longer exists at its source, is hidden from the login, or is empty now.
  * - `failing`: the newest result is a failure, and nothing good came after it.
@@ -114,6 +115,7 @@ export const judgingBy = (now: string, freshnessHours: string, scheduleMs: strin
  */
 export const withStates = (source: string) => `
   SELECT found.*, CASE
+    WHEN is_archive_gone THEN 'gone'
     WHEN last_good_at IS NULL THEN 'never'
     WHEN is_failing AND fault IN ${GONE} THEN 'lost'
     WHEN is_failing THEN 'failing'
@@ -125,11 +127,17 @@ export const withStates = (source: string) => `
            WHEN ${isGood('newest.status')} THEN greatest(newest.created_at, checked_at)
            ELSE checked_at END AS last_good_at,
       CASE WHEN good.created_at >= checked_at OR checked_at IS NULL THEN good.id
-           ELSE ${LAST_ID} END AS last_good_id, last.fault
+           ELSE ${LAST_ID} END AS last_good_id, last.fault, archive_missing_since, archive_seen_at, has_archive,
+      CASE WHEN archive_missing_since IS NULL THEN false ELSE NOT EXISTS (
+        SELECT FROM archive_stores AS copy
+        WHERE lower(copy.repo_full_name) = lower(newest.repo_full_name) AND copy.stored_at IS NOT NULL
+      ) END AS is_archive_gone
     FROM ${source} AS newest
     LEFT JOIN (
-      SELECT lower(repo_full_name) AS name, max(checked_at) AS checked_at
-      FROM worker_repo_state WHERE checked_at IS NOT NULL GROUP BY 1
+      SELECT lower(repo_full_name) AS name, max(checked_at) AS checked_at,
+        max(archive_missing_since) AS archive_missing_since, max(archive_seen_at) AS archive_seen_at,
+        bool_or(coalesce(archive_key, '') <> '') AS has_archive
+      FROM worker_repo_state GROUP BY 1
     ) AS checked ON checked.name = lower(newest.repo_full_name)
     CROSS JOIN LATERAL (
       SELECT (${isGood('newest.status')}) IS NOT TRUE
@@ -160,7 +168,7 @@ export const stateCounts = (source: string) =>
     .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
     .join(', ')} FROM ${source}`;
 
-const isUnwell = "state IN ('failing', 'lost', 'never')";
+const isUnwell = "state IN ('failing', 'lost', 'never', 'gone')";
 
 /**
  * SQL for the failures of a row `repository` of `withStates` since it was last good; none if its newest result is good.
@@ -191,16 +199,29 @@ export const repositoryColumns = `
   state, ${iso('last_good_at')} AS last_good_at,
   CASE WHEN isfinite(last_good_at) THEN greatest(0,
     extract(epoch FROM ${JUDGED_AT} - last_good_at) * 1000)::bigint END AS last_good_age_ms,
-  (SELECT version FROM archive_versions AS made
-   WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
-   ORDER BY made.version DESC LIMIT 1) AS last_good_version,
+  CASE WHEN archive_missing_since IS NULL THEN (SELECT version FROM archive_versions AS made
+    WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
+    ORDER BY made.version DESC LIMIT 1)
+  ELSE (SELECT max(version) FROM archive_stores AS copy
+    WHERE lower(copy.repo_full_name) = lower(repository.repo_full_name) AND copy.stored_at IS NOT NULL)
+  END AS last_good_version,
   ${iso('last_checked_at')} AS last_checked_at,
   (SELECT ${iso('result.created_at')} FROM ${failuresSinceGood}
    ORDER BY result.created_at, result.id LIMIT 1) AS failing_since,
   ${consecutiveFailures} AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
-  fault, ${sourceColumn} AS source, ${proofColumns(JUDGED_AT)}`;
+  fault, ${sourceColumn} AS source, ${proofColumns(JUDGED_AT)},
+  json_build_object(
+    'state', CASE WHEN archive_missing_since IS NOT NULL THEN 'missing' WHEN archive_seen_at IS NOT NULL THEN 'there'
+      WHEN has_archive OR status IN ('completed', 'success') OR EXISTS (
+        SELECT FROM backup_results AS result WHERE result.repo_full_name = repository.repo_full_name
+          AND result.status IN ('completed', 'success')
+      ) THEN 'unknown' ELSE 'none' END,
+    'seen_at', ${iso('archive_seen_at')}, 'missing_since', ${iso('archive_missing_since')},
+    'copies', (SELECT count(DISTINCT store) FROM archive_stores AS copy
+      WHERE lower(copy.repo_full_name) = lower(repository.repo_full_name) AND copy.stored_at IS NOT NULL)
+  ) AS archive`;
 
 /**
  * SQL that orders rows `repository` of `withStates`: worst state first, and within a state the one last good longest

@@ -1,6 +1,7 @@
 import { archiveKey, MAX_REPOSITORY_LENGTH } from '../../archives/archive-name.ts';
 import type { TrackedRepository } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { shellQuote } from '../../text/shell-quote.ts';
 import { readArchiveRecord } from '../archive/archive.ts';
 import { canonicalAddress } from '../archive/assign-archives.ts';
 import { describeAccess, type LookUp } from './look-up.ts';
@@ -66,7 +67,8 @@ export async function findMissing(options: MissingOptions): Promise<MissingRepos
       : isOther
         ? ', which discovery does not find'
         : '';
-    const kept = `its archive ${key} is kept. If it was removed on purpose: npm run worker -- forget ${cleanText(repository, MAX_REPOSITORY_LENGTH)}`;
+    const argument = shellQuote(cleanText(repository, MAX_REPOSITORY_LENGTH));
+    const kept = `its archive ${key} is kept. If it was removed on purpose: npm run worker -- forget ${argument}`;
     missing.push({ repository, isRenamed, reason: `${why}${now}; ${kept}` });
   }
   return missing;

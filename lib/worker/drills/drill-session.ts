@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { linkSignal } from '../../async.ts';
 import type { StoreAddress } from '../../config/stores/store-address.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
+import { nullIfMissing } from '../../files.ts';
 import { checkGit } from '../../git/git-version.ts';
 import {
   describeStuck,
@@ -13,6 +14,7 @@ import {
   sweepScratch,
 } from '../../processes/scratch.ts';
 import type { DueDrill } from '../../records/drills/due.ts';
+import { hasSeveralArchives } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE, type NewDrill } from '../../records/drills/new-drill.ts';
 import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts';
 import { findRecordedArchive } from '../../records/recorded-archive.ts';
@@ -113,6 +115,10 @@ export async function performDrills(
         ? { stores: [], target: null }
         : { stores: stores.addresses, target: deps.target }),
     });
+    if (selection.only === null && (await isUnmounted(deps, places))) {
+      const stopped = `the archive folder ${archiveFolder} has none of its archives: is its disk mounted?`;
+      return { ...report, stopped };
+    }
     return await drillAll(deps, selection, { context, places, report, signal: budget.signal });
   } catch (error) {
     if (signal.aborted) return report;
@@ -124,6 +130,20 @@ export async function performDrills(
     for (const { source } of places) await source.close();
     await removeScratch(scratch);
   }
+}
+
+/**
+ * Whether drills would find an empty archive folder although several archives are recorded: a disk that is not mounted
+ * says nothing about each of them.
+ */
+async function isUnmounted(
+  { db, archiveFolder }: DrillDeps,
+  places: readonly DrillPlace[],
+): Promise<boolean> {
+  if (places.some(({ storage }) => storage !== FOLDER_STORAGE)) return false;
+  const names = (await nullIfMissing(readdir(archiveFolder))) ?? [];
+  if (names.some((name) => name.endsWith('.bundle') || name.endsWith('.bundle.json'))) return false;
+  return unlessAway(() => hasSeveralArchives(db), false);
 }
 
 function describeBudget(minutes: number): string {

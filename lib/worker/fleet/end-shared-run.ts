@@ -55,9 +55,9 @@ export async function endSharedRun(
   const { db, journal, archiveFolder, log } = context;
   const { id } = run;
   const figures = await readSharedFigures(db, id);
-  const { successful = 0, failed = 0, skipped = 0, empty = 0 } = figures ?? {};
+  const { successful = 0, failed = 0, skipped = 0, empty = 0, unread = [] } = figures ?? {};
   const counters = { successful, failed, skipped };
-  const outcome = describeOutcome(counters, empty);
+  const outcome = describeOutcome(counters, { empty, unread });
   const ended = await endRun(context, journal, {
     status: stopped === null ? 'completed' : 'failed',
     errorMessage: stopped ?? outcome.errorMessage,
@@ -90,10 +90,13 @@ export function reportShared(
     ...{ id, total, empty, errorMessage, durationMs, isSpooled: false },
     status: figures.status === 'completed' ? 'completed' : 'failed',
     counters: { successful, failed, skipped },
-    failures: figures.failures.map(
-      ({ repository, errorMessage: message }) =>
-        known.get(repository) ?? { repository, errorMessage: message, kind: kindOf(message) },
-    ),
+    failures: [
+      ...figures.failures.map(
+        ({ repository, errorMessage: message }) =>
+          known.get(repository) ?? { repository, errorMessage: message, kind: kindOf(message) },
+      ),
+      ...own.filter(({ repository }) => figures.unread.includes(repository)),
+    ],
     exitCode: exitCode ?? (isGood ? 0 : 1),
   };
 }

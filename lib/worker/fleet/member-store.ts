@@ -2,7 +2,11 @@ import type { Clock } from '../../clock.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
 import { addHeldJob } from '../../records/fleet/jobs.ts';
 import { beatMember, type Member, showMember } from '../../records/fleet/members.ts';
-import { recordJobResult, recordJobUnchanged } from '../../records/fleet/results.ts';
+import {
+  recordJobResult,
+  recordJobUnchanged,
+  recordJobUnread,
+} from '../../records/fleet/results.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { retryWhileUnavailable } from '../retry.ts';
@@ -49,13 +53,15 @@ export function openMemberStore(options: MemberStoreOptions): RunStore {
     }
   };
   const stopUnreachable = () => Promise.reject(new RunStopped(UNREACHABLE));
-  const finish = async (entry: Extract<RunEntry, { type: 'result' | 'unchanged' }>) => {
+  const finish = async (entry: Extract<RunEntry, { type: 'result' | 'unchanged' | 'unread' }>) => {
     const { repository } = entry;
     if (!held.has(repository)) await addHeldJob(db, member, repository);
     const isOurs =
       entry.type === 'result'
         ? await recordJobResult(db, member, entry)
-        : await recordJobUnchanged(db, member, entry);
+        : entry.type === 'unread'
+          ? await recordJobUnread(db, member, entry)
+          : await recordJobUnchanged(db, member, entry);
     held.delete(repository);
     if (isOurs) return true;
     throw new RunStopped(
@@ -63,12 +69,12 @@ export function openMemberStore(options: MemberStoreOptions): RunStore {
     );
   };
   return {
-    ...{ db, run },
+    ...{ db, run, machine: member.machine },
     isSpooling: () => false,
     spool: stopUnreachable,
     write: (entry) =>
       inDatabase(() =>
-        entry.type === 'result' || entry.type === 'unchanged'
+        entry.type === 'result' || entry.type === 'unchanged' || entry.type === 'unread'
           ? finish(entry)
           : writeEntry(db, run.id, entry, member.machine),
       ),

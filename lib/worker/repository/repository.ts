@@ -10,6 +10,7 @@ import { type ArchiveState, readArchiveState } from '../archive/archive.ts';
 import { checkManifests } from '../archive/recheck.ts';
 import { hasMirror } from '../mirror/mirror.ts';
 import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
+import { isRepository } from '../selection/expand-folders.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { findUnchanged } from './change-detection.ts';
@@ -85,9 +86,18 @@ function describeEmptied(key: string, { record, versions }: ArchiveState): GitEr
  */
 async function requireFolder({ isLocal, location }: Source): Promise<void> {
   if (!isLocal) return;
-  if ((await nullIfMissing(stat(location))) === null) {
-    throw new GitError(`there is no folder ${location}`);
+  const found = await nullIfMissing(stat(location));
+  if (found === null) throw new GitError(`there is no folder ${location}${hintAbout(location)}`);
+  if (found.isDirectory() && !(await isRepository(location))) {
+    throw new GitError(`the folder ${location} is no git repository, and holds none`);
   }
+}
+
+/** What a shell leaves alone within quotes ends up in a path. */
+function hintAbout(path: string): string {
+  if (/(?:^|\/)~/.test(path)) return ': a shell replaces ~ only where it is not in quotes';
+  if (!/[*?[]/.test(path)) return '';
+  return ': a shell replaces a pattern only where it is not in quotes; a folder of repositories needs none';
 }
 
 /**

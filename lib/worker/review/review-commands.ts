@@ -38,31 +38,47 @@ export function addAnomalyCommands(
 
 export interface ForgetCommand {
   name: 'forget';
-  /** Null to list the forgotten repositories. */
-  repository: string | null;
-  /** Whether to track the repository again instead. */
+  /** Names and patterns. None, without `isNever`: to list the forgotten repositories. */
+  names: string[];
+  /** Whether to forget all repositories that were never backed up. */
+  isNever: boolean;
+  /** Whether to track the repositories again instead. */
   isUndo: boolean;
+  /** Whether the user knows that nothing is kept of some. */
+  nothingKept: boolean;
 }
 
-/** Adds the command that stops tracking a repository. */
+interface ForgetOptions {
+  undo: boolean;
+  never: boolean;
+  nothingKept: boolean;
+}
+
+/** Adds the command that stops tracking repositories. */
 export function addForgetCommand(program: Command, found: (command: ForgetCommand) => void): void {
   program
     .command('forget')
     .summary('stop tracking a repository that was removed on purpose')
     .description(
-      'Forgets a repository: no run reports it as missing, no alert names it, and nothing counts it, until a run backs it up, finds it unchanged, or fails to back it up. Its archive and its records stay. Without a name, lists the forgotten repositories.',
+      'Forgets repositories: no run reports them as missing, no alert names them, and nothing counts them, until a run backs them up, finds them unchanged, or fails to back them up. Their archives and records stay. Looks for each archive, and says what is kept. Without a name, lists the forgotten repositories.',
     )
-    .argument('[repository]', 'as owner/name, in any letter case')
-    .option('--undo', 'track it again', false)
+    .argument('[repositories...]', "as owner/name in any letter case, or patterns such as 'old/*'")
+    .option('--never', 'all repositories that were never backed up', false)
+    .option(
+      '--nothing-kept',
+      'also those of which nothing is kept: no archive, and no copy in a store',
+      false,
+    )
+    .option('--undo', 'track them again', false)
     .addHelpText(
       'after',
       `
 The database is DATABASE_URL, else that of a running \`npm start\`.
 
-Exit codes: 0 done; 1 there is no such repository; 2 wrong usage.`,
+Exit codes: 0 done; 1 there is no such repository, or nothing is kept of one; 2 wrong usage.`,
     )
-    .action((repository: string | undefined, { undo: isUndo }: { undo: boolean }) => {
-      if (isUndo && repository === undefined) throw wrongUsage('--undo needs a repository');
-      found({ name: 'forget', repository: repository ?? null, isUndo });
+    .action((names: string[], { undo: isUndo, never: isNever, nothingKept }: ForgetOptions) => {
+      if (isUndo && (names.length === 0 || isNever)) throw wrongUsage('--undo needs a repository');
+      found({ name: 'forget', names, isNever, isUndo, nothingKept });
     });
 }

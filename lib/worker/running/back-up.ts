@@ -13,6 +13,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
+import { type LostArchive, lookForArchives } from '../archive/look-for-archives.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
 import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
@@ -25,6 +26,7 @@ import { type JobSource, jobsOf } from '../schedule/jobs.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
 import { describeCoverage } from '../selection/coverage.ts';
+import { expandFolders } from '../selection/expand-folders.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
@@ -40,12 +42,16 @@ export interface RunProgress {
   sources: readonly Source[];
   failed: Set<Source>;
   failures: FailedRepository[];
+  /** The addresses of sources that were never read. */
+  unread: string[];
+  /** How many archives are gone that the run does not make again. */
+  lost: number;
   empty: number;
 }
 
 /** The progress of a run that is starting. */
 export function newProgress(sources: readonly Source[]): RunProgress {
-  return { requests: [], sources, failed: new Set(), failures: [], empty: 0 };
+  return { requests: [], sources, failed: new Set(), failures: [], unread: [], lost: 0, empty: 0 };
 }
 
 /** The work of a run. */
@@ -99,8 +105,10 @@ export async function planRun(
   const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
   await journal.note('info', `${nameRun(store.run)} started: ${what}`);
   await prepareFolders(deps);
+  const lost = await lookForArchives(deps);
   const unread: SeenRepository[] = [];
-  const found = await assign(deps, given ?? (await discover(deps, access, unread)));
+  const named = given === null ? await discover(deps, access, unread) : await expand(deps, given);
+  const found = await assign(deps, named);
   const selected = await select(deps, found);
   const { selected: sources, leftOut } = selected;
   if (isDiscovered) {
@@ -111,7 +119,8 @@ export async function planRun(
   await store.write({ type: 'total', totalRepos: sources.length });
   const requested = { journal, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
-  const list = await listJobs(store, sources, await recheck(deps, sources, progress));
+  await recordLost(deps, lost, progress);
+  const list = await listJobs(store, sources, await recheck(deps, sources, lost, progress));
   return { found, list };
 }
 
@@ -124,9 +133,11 @@ export async function workOn(
 ): Promise<void> {
   const onEnded = (source: Source, outcome: Outcome) => {
     if (isFailure(outcome)) {
-      const { errorMessage, fault } = outcome;
+      const { errorMessage, fault, isUnread = false } = outcome;
+      const repository = isUnread ? source.location : source.name;
       progress.failed.add(source);
-      progress.failures.push({ repository: source.name, kind: fault.kind, errorMessage });
+      if (isUnread) progress.unread.push(source.location);
+      progress.failures.push({ repository, kind: fault.kind, errorMessage });
     }
     if (outcome.status === 'empty') progress.empty++;
   };
@@ -146,6 +157,7 @@ export async function workOn(
 async function recheck(
   deps: RunContext,
   sources: readonly Source[],
+  lost: readonly LostArchive[],
   progress: RunProgress,
 ): Promise<Recheck> {
   const { journal, recheckBudgetMs: budgetMs } = deps;
@@ -162,13 +174,43 @@ async function recheck(
   for (const [key, fault] of [...damaged, ...altered]) {
     const repository = names.get(key) ?? owners.get(key);
     await journal.note('error', `the archive is damaged: ${fault}`, repository);
-    if (names.has(key) || repository === undefined) continue;
+    const isRecorded = names.has(key) || lost.some(({ archiveKey: known }) => known === key);
+    if (isRecorded || repository === undefined) continue;
     const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
     const errorMessage = `the archive is damaged: ${fault}`;
-    await journal.record({ ...none, repository, status: 'failed', errorMessage, fault: 'damaged' });
+    await journal.record({ ...none, repository, status: 'failed', errorMessage, fault: 'archive' });
     progress.failures.push({ repository, kind: 'archive', errorMessage });
   }
   return found;
+}
+
+/** A lost archive is a failure even if the run does not back up its repository. */
+async function recordLost(
+  { journal }: RunContext,
+  lost: readonly LostArchive[],
+  progress: RunProgress,
+): Promise<void> {
+  const covered = new Set(progress.sources.map(({ name }) => archiveKey(name)));
+  for (const { repository, archiveKey: key, isForgotten, reason } of lost) {
+    if (covered.has(key)) continue;
+    progress.failures.push({ repository, kind: 'archive', errorMessage: reason });
+    progress.lost++;
+    // A result would track it again.
+    if (isForgotten) continue;
+    const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
+    const errorMessage = cleanText(reason);
+    await journal.record({ ...none, repository, status: 'failed', errorMessage, fault: 'archive' });
+  }
+}
+
+/** The sources given on the command line, with the repositories of each folder that holds some. */
+function expand(
+  { journal, archiveFolder, signal }: RunContext,
+  given: readonly Source[],
+): Promise<Source[]> {
+  const { note, store } = journal;
+  const tracked = () => store.read(listTracked, () => []);
+  return orAborted(signal, () => expandFolders(given, { archiveFolder, tracked, note }));
 }
 
 /** Archives belong to addresses: notes which sources are backed up under another name. */

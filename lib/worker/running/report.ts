@@ -1,6 +1,6 @@
 import { describeHolder, type LockHolder } from '../../processes/lock-holder.ts';
 import type { ActiveRun, RunCounters } from '../../records/recording/runs.ts';
-import { countRepositories } from '../../text/units.ts';
+import { counted, countRepositories, firstOf } from '../../text/units.ts';
 import { describeFailures, type FailedRepository } from '../watching/failures.ts';
 
 /** How a run ended, or this worker's part in it. */
@@ -50,8 +50,17 @@ export function nameRun(run: { id: number } | null): string {
 }
 
 /** The messages of a completed run. Its counts include empty repositories as successful. */
-export function describeOutcome({ successful, failed }: RunCounters, empty: number) {
-  const failures = failed > 0 ? [`${countRepositories(failed)} failed`] : [];
+export function describeOutcome(
+  { successful, failed }: RunCounters,
+  { empty, unread }: { empty: number; unread: readonly string[] },
+) {
+  const ofRepositories = failed - unread.length;
+  const failures = [
+    ...(ofRepositories > 0 ? [`${countRepositories(ofRepositories)} failed`] : []),
+    ...(unread.length > 0
+      ? [`${counted(unread.length, 'source')} could not be read: ${firstOf(unread)}`]
+      : []),
+  ];
   const emptyOnes = empty > 0 ? [`${countRepositories(empty)} empty, nothing to archive`] : [];
   const archivedNothing = empty === successful ? emptyOnes : [];
   return {

@@ -35,6 +35,8 @@ export interface RunDeps {
   concurrency: number;
   /** Which repositories are excluded. */
   selection: Selection;
+  /** Whether the run may go on in an archive folder that has none of several recorded archives. */
+  mayStartOver: boolean;
   /** How long a run may reread archives that have gone unchecked the longest. */
   recheckBudgetMs: number;
   staleAfterMs: number;

@@ -1,8 +1,9 @@
+import { stat } from 'node:fs/promises';
 import { archiveKey } from '../../archives/archive-name.ts';
 import type { Environment } from '../../config/read.ts';
 import type { Lack } from '../../durable-files.ts';
 import { AppError, messageOf } from '../../errors.ts';
-import { isSystemError } from '../../files.ts';
+import { isSystemError, nullIfMissing } from '../../files.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import { gitSettings } from '../../git/git-credential.ts';
 import type { Progress } from '../../git/progress.ts';
@@ -13,6 +14,7 @@ import { counted } from '../../text/units.ts';
 import { archiveBytes, readArchiveRecord } from '../archive/archive.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import { explainHostError, isLoginRefused } from '../git-host/errors.ts';
+import { readRemoteRefs } from '../mirror/refs.ts';
 import { backUpRepository } from '../repository/repository.ts';
 import type { RunContext } from '../running/run-deps.ts';
 import type { Source } from '../source.ts';
@@ -75,6 +77,8 @@ export async function attempt(
   if (state.otherOwner !== null) {
     return failure(`the archive ${key} belongs to ${state.otherOwner}`);
   }
+  const failed = async (made: Failure): Promise<Failure> =>
+    state.wasRead || (await canBeRead(context, source, made)) ? made : { ...made, isUnread: true };
   const reserved: { leave?: () => void } = {};
   try {
     await reconcileVersions(context, { repository: source.name, key }, state);
@@ -137,11 +141,12 @@ export async function attempt(
     if (error instanceof AppError || error instanceof RunStopped) throw error;
     // What fails because this worker lost the archives is left to other workers.
     await context.checkLease();
-    if (error instanceof GitError) return explain(context, source, error);
+    if (error instanceof GitError) return failed(await explain(context, source, error));
     if (context.hostName !== null && isMachineFault(error, context)) {
       throw new RunStopped(`this machine cannot continue: ${error.message}`, { cause: error });
     }
-    if (error instanceof DiskFull || isSystemError(error)) return failure(error.message);
+    if (error instanceof DiskFull) return failure(error.message);
+    if (isSystemError(error)) return failed(failure(error.message));
     log.error('a repository could not be backed up', { repository: source.name, error });
     return failure(messageOf(error));
   } finally {
@@ -165,7 +170,10 @@ function holdOf({ confirmed, hasMissing }: RepoState): Hold {
 /** Without the database, the note beside the archive decides whether a repository is unchanged. */
 async function readNotedState(archiveFolder: string, key: string): Promise<RepoState> {
   const record = await readArchiveRecord(archiveFolder, key);
-  return { archiveSha256: record?.archive_sha256 ?? null, otherOwner: null };
+  return {
+    ...{ archiveSha256: record?.archive_sha256 ?? null, otherOwner: null },
+    wasRead: record !== null,
+  };
 }
 
 /** Reserves the disk space that fetching a repository needs. Throws DiskFull. */
@@ -197,6 +205,38 @@ async function explain(
     const why = explainHostError(error, host.url).message;
     log.warn('the git host gave no reason why a repository failed', { repository: name, why });
     return failure(message, fault);
+  }
+}
+
+/**
+ * Whether a source is a repository, although its backup failed. What the git host lists is one. If the network failed,
+ * asking again would only take as long again.
+ */
+async function canBeRead(
+  { environment, signal, mirrorFolder }: AttemptContext,
+  source: Source,
+  { fault }: Failure,
+): Promise<boolean> {
+  if (source.host !== null) return true;
+  if (fault.isTransient || (source.isLocal && !(await exists(source.location)))) return false;
+  try {
+    const git = createGit(environment, signal);
+    await readRemoteRefs({ git, source, mirrorFolder }, null);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof GitError) return false;
+    throw error;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    return (await nullIfMissing(stat(path))) !== null;
+  } catch (error) {
+    // Such as a folder that may not be entered.
+    if (isSystemError(error)) return false;
+    throw error;
   }
 }
 

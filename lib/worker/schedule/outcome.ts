@@ -11,6 +11,8 @@ export interface Failure {
   /** An archive that was written but not pushed. */
   archive: KeptArchive | null;
   fault: Fault;
+  /** Whether the source was given on the command line and never read: then it is no repository. */
+  isUnread?: boolean;
 }
 
 /** How the backup of one repository ended. */

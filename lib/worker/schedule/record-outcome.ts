@@ -21,7 +21,8 @@ export async function recordOutcome(
       return journal.note('info', 'empty: no branches or tags to archive', source.name);
     case 'failed':
     case 'too_large': {
-      const { status, errorMessage, archive, fault } = outcome;
+      const { status, errorMessage, archive, fault, isUnread = false } = outcome;
+      if (isUnread) return journal.unread(source, errorMessage);
       const facts = { ...(archive && factsOf(archive)), fault: fault.kind };
       await journal.record({ ...result, ...facts, status, errorMessage });
       return journal.note('error', errorMessage, source.name);

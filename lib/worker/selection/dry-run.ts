@@ -11,6 +11,7 @@ import { openHostAccess } from '../host-access.ts';
 import type { RunDeps } from '../running/run-deps.ts';
 import { longestFirst } from '../schedule/order.ts';
 import type { Source } from '../source.ts';
+import { expandFolders } from './expand-folders.ts';
 import { selectSources } from './select.ts';
 
 /** What a run would do with a repository. */
@@ -42,13 +43,18 @@ export async function performDryRun(
 ): Promise<void> {
   const { gitHost, display, target, signal, stores } = deps;
   signal.throwIfAborted();
-  if (given !== null) return printPlans(deps, given, output);
+  const { archiveFolder, db } = deps;
+  const tracked = () => listTracked(db);
+  if (given !== null) {
+    const say = async (_level: string, text: string) => display.line(cleanText(text));
+    const sources = await expandFolders(given, { archiveFolder, tracked, note: say });
+    return printPlans(deps, sources, output);
+  }
   const access = openHostAccess(gitHost, { ...deps, ...gitHost }, display.line);
   const { hostUrl } = access.connection;
   const destinations = repositoriesOn(hostUrl, target, stores.addresses);
   const note = async (_level: string, text: string, repository?: string) =>
     display.line(cleanText(repository === undefined ? text : `${repository}: ${text}`));
-  const tracked = () => listTracked(deps.db);
   const found = await discoverSources({ ...deps, tracked, access, destinations, note });
   await printPlans(deps, found, output);
 }

@@ -15,6 +15,7 @@ import {
   type SpooledEnd,
   type SpooledLog,
 } from '../../records/recording/spooled.ts';
+import { deliverUnread } from '../../records/recording/unread.ts';
 import { recordVersion } from '../../records/recording/versions.ts';
 import { STALE_RUN_MESSAGE } from '../../records/runs/stale-runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -141,6 +142,9 @@ async function deliverSpool(
 
 function logOf(line: SpoolLine): SpooledLog | null {
   if (line.type === 'log') return line;
+  if (line.type === 'unread') {
+    return { level: 'error', message: line.message, repository: null, at: line.at };
+  }
   if (line.type !== 'unchanged') return null;
   const { message, repository, at } = line;
   return { level: 'info', message, repository, at };
@@ -164,6 +168,8 @@ async function deliverLine(
       await recordVersion(db, { ...version, changes: { since: null, refs } });
       return;
     }
+    case 'unread':
+      return deliverUnread(db, runId, line);
     case 'total':
       return;
     default:

@@ -8,6 +8,7 @@ import type { RunCounters } from '../../records/recording/runs.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import type { NewSource } from '../../records/recording/sources.ts';
 import type { NewStoring, SeenStoring } from '../../records/recording/stores.ts';
+import type { UnreadSource } from '../../records/recording/unread.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
 /** What a run records between its start and its end. */
@@ -15,6 +16,7 @@ export type RunEntry =
   | ({ type: 'log' } & Omit<NewLog, 'runId'>)
   | ({ type: 'result' } & Omit<NewResult, 'runId'>)
   | { type: 'unchanged'; repository: string; message: string; counters: RunCounters }
+  | ({ type: 'unread'; repository: string } & UnreadSource & { counters: RunCounters })
   | { type: 'archive'; repository: string; key: string; sha256: string }
   | { type: 'version'; repository: string; facts: VersionFacts }
   | ({ type: 'anomaly' } & AnomalyOfVersion)
@@ -127,6 +129,10 @@ export const spoolLine = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     ...{ type: z.literal('unchanged'), at: time, repository: name, message: text, counters },
+  }),
+  z.strictObject({
+    ...{ type: z.literal('unread'), at: time, repository: name, source: text, reason: text },
+    ...{ message: text, counters },
   }),
   z.strictObject({ type: z.literal('archive'), at: time, repository: name, key: name, sha256 }),
   z.strictObject({ type: z.literal('version'), at: time, repository: name, facts: version }),

@@ -21,6 +21,8 @@ export interface RunStore {
   db: Database;
   /** The run's row; null if the database was unreachable when the run began. */
   run: StartedRun | null;
+  /** The id of this machine. */
+  machine: string;
   isSpooling(): boolean;
   /** Redirects everything from now on to a spool. Throws RunStopped if the spool cannot be written. */
   spool(): Promise<void>;
@@ -91,7 +93,7 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
   };
   if (run === null) await spool();
   return {
-    ...{ db, run },
+    ...{ db, run, machine },
     isSpooling: () => spooling !== null,
     spool: async () => void (await spool()),
     async write(entry) {

@@ -9,6 +9,7 @@ import { writeSnapshot } from '../../records/recording/snapshots.ts';
 import { recordSources } from '../../records/recording/sources.ts';
 import { recordSeen, recordStoring } from '../../records/recording/stores.ts';
 import { recordUnchanged } from '../../records/recording/unchanged.ts';
+import { recordUnread } from '../../records/recording/unread.ts';
 import { markPruned, recordVersion } from '../../records/recording/versions.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 import type { RunEntry } from './run-entry.ts';
@@ -28,6 +29,8 @@ export async function writeEntry(
       return recordResult(db, { ...entry, runId, machine });
     case 'unchanged':
       return recordUnchanged(db, { ...entry, runId });
+    case 'unread':
+      return recordUnread(db, { ...entry, runId });
     case 'log':
       await writeLog(db, { ...entry, runId });
       break;
@@ -44,7 +47,10 @@ export async function writeEntry(
 }
 
 /** Entries that are stored in the same way live and when delivered later. */
-type Fact = Exclude<RunEntry, { type: 'result' | 'unchanged' | 'log' | 'version' | 'total' }>;
+type Fact = Exclude<
+  RunEntry,
+  { type: 'result' | 'unchanged' | 'unread' | 'log' | 'version' | 'total' }
+>;
 
 /** Stores a fact learnt at a time; null for now. */
 export async function writeFact(

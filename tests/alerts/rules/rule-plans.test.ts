@@ -65,6 +65,9 @@ const evaluate = (name: RuleName) => (db: Database) =>
 const most: Partial<Record<RuleName, Record<string, number>>> = {
   // The last run that was not stopped, those after it, and how it ended.
   run_failed: { backup_runs: 3 },
+  source_unread: { backup_runs: 3 },
+  // How many archives are not missing.
+  archive_lost: { worker_repo_state: REPOSITORIES, newest_results: REPOSITORIES },
   // The last run, and those from which the interval is learnt.
   run_missed: { backup_runs: 1 + 20 + 2 * 3, alert_evaluation: 1 },
   // The active run, and the last ones of which ten were completed.

@@ -109,7 +109,7 @@ describe('a run while the database is unreachable', () => {
     ]);
   });
 
-  it('ends with exit code 1 if a repository failed, and records why', async () => {
+  it('ends with exit code 1 if a source was never read, and records why', async () => {
     const args = ['run', '--source', join(team.folder, 'none'), '--json'];
     const { code, stdout } = await team.backUp({ ...(await away()), args });
     expect({ code, summary: JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') }).toEqual({
@@ -122,9 +122,16 @@ describe('a run while the database is unreachable', () => {
       }),
     });
     await team.backUp();
-    expect(await rows('SELECT fault, error_message FROM backup_results WHERE run_id = 1')).toEqual([
-      { fault: 'missing', error_message: expect.stringContaining('there is no folder') },
+    const path = join(team.folder, 'none');
+    expect(
+      await rows('SELECT failed, error_message, unread_sources FROM backup_runs WHERE id = 1'),
+    ).toEqual([
+      {
+        ...{ failed: 1, error_message: `1 source could not be read: ${path}` },
+        unread_sources: { [path]: expect.stringContaining('there is no folder') },
+      },
     ]);
+    expect(await rows('SELECT 1 FROM backup_results WHERE run_id = 1')).toEqual([]);
   });
 
   it('is delivered at its end if the database is reachable again', async () => {

@@ -22,6 +22,7 @@ const words: Record<Gap, string> = {
   no_permission: 'no permission',
   failing: 'failing',
   never: 'never backed up',
+  gone: 'archive gone, nothing kept',
   stale: 'stale',
   pending: 'not tried yet',
 };

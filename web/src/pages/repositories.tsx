@@ -32,6 +32,7 @@ const states = [
   { value: 'failing', label: 'Failing' },
   { value: 'lost', label: 'Lost' },
   { value: 'never', label: 'Never backed up' },
+  { value: 'gone', label: 'Archive gone' },
   { value: FORGOTTEN, label: 'Forgotten' },
 ];
 const orders = [
@@ -158,7 +159,7 @@ function RepositoriesTable({
 
 /** When a restore drill last proved the repository, or that the last drill failed. */
 function Proof({
-  repository: { last_proof, last_drill },
+  repository: { last_proof, last_drill, state },
 }: {
   repository: Schemas['TrackedRepository'];
 }) {
@@ -169,5 +170,6 @@ function Proof({
       </Text>
     );
   }
+  if (state === 'gone') return 'no longer';
   return last_proof === null ? 'never' : <Age of={last_proof.at} />;
 }

@@ -41,8 +41,8 @@ function judgeBackups(overview: Schemas['Overview'], now: number): Verdict {
 }
 
 function describeState({ repositories, worst, freshness_hours }: Schemas['Overview'], now: number) {
-  const { total, stale, failing, lost, never } = repositories;
-  const missing = stale + failing + lost + never;
+  const { total, stale, failing, lost, never, gone } = repositories;
+  const missing = stale + failing + lost + never + gone;
   if (missing === 0) {
     return total === 1
       ? 'The repository is backed up.'
@@ -51,6 +51,7 @@ function describeState({ repositories, worst, freshness_hours }: Schemas['Overvi
   const [first] = worst;
   if (missing === 1 && first) return describeOne(first, now);
   const parts = [
+    gone > 0 && `${gone} whose archive is gone`,
     never > 0 && `${never} never backed up`,
     lost > 0 && `${lost} lost at the source`,
     failing > 0 && `${failing} failing`,
@@ -65,6 +66,7 @@ function describeOne(
   { full_name, state, last_good_at }: Schemas['TrackedRepository'],
   now: number,
 ): string {
+  if (state === 'gone') return `The archive of ${full_name} is gone, and no store has a copy.`;
   if (last_good_at === null) return `${full_name} was never backed up.`;
   const since = `last good backup was ${formatAge(last_good_at, now)}`;
   if (state === 'lost') return `${full_name} is lost at its source; its ${since}.`;

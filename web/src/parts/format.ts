@@ -63,17 +63,24 @@ export function formatArchiveSize(bytes: number): string {
   return bytes === 0 ? 'none' : formatBytes(bytes);
 }
 
-/** The size of a repository's archive; `kept` while backups fail, because the size of the kept archive is not known. */
+/**
+ * The size of a repository's archive; `kept` while backups fail, because the size of the kept archive is not known, and
+ * `gone` if it is not there.
+ */
 export function describeArchiveSize({
   archive_size_bytes,
   failing_since,
   last_good_at,
+  archive,
 }: {
   archive_size_bytes: number;
   failing_since: string | null;
   last_good_at: string | null;
+  archive: { state: string; copies: number };
 }): string {
+  if (archive.state === 'missing') return archive.copies > 0 ? 'in a store' : 'gone';
   const isKept = failing_since !== null && last_good_at !== null;
+  if (isKept && archive.state !== 'there') return archive.copies > 0 ? 'in a store' : 'unknown';
   return isKept && archive_size_bytes === 0 ? 'kept' : formatArchiveSize(archive_size_bytes);
 }
 

@@ -37,6 +37,7 @@ const states: Record<Schemas['TrackedRepository']['state'], Outcome> = {
   failing: { word: 'Failing', color: 'red' },
   lost: { word: 'Lost', color: 'grape' },
   never: { word: 'Never backed up', color: 'red' },
+  gone: { word: 'Archive gone', color: 'red' },
 };
 
 export function outcomeOfState(state: Schemas['TrackedRepository']['state']): Outcome {

@@ -10,14 +10,17 @@ import { Pages } from '../../parts/pages.tsx';
 import { RecordTable } from '../../parts/record-table.tsx';
 import { OutcomeBadge, outcomeOfDrill } from '../../parts/status.tsx';
 
-type Repository = Pick<Schemas['TrackedRepository'], 'last_proof' | 'last_drill' | 'last_status'>;
+type Repository = Pick<
+  Schemas['TrackedRepository'],
+  'last_proof' | 'last_drill' | 'last_status' | 'archive'
+>;
 
 const LIMIT = 10;
 
 /** Whether a repository is proven restorable, and its restore drills. */
 export function RepositoryDrills({
   path,
-  repository: { last_proof, last_drill, last_status },
+  repository: { last_proof, last_drill, last_status, archive },
 }: {
   path: RepositoryPath;
   repository: Repository;
@@ -34,13 +37,26 @@ export function RepositoryDrills({
           </Text>
         </Alert>
       )}
-      <Proof proof={last_proof} isEmpty={last_status === 'empty'} />
+      <Proof
+        proof={last_proof}
+        isEmpty={last_status === 'empty'}
+        isMissing={archive.state === 'missing'}
+      />
       {last_drill !== null && <Drills path={path} />}
     </Stack>
   );
 }
 
-function Proof({ proof, isEmpty }: { proof: Repository['last_proof']; isEmpty: boolean }) {
+/** A proof of an archive that is missing now proves nothing. */
+function Proof({
+  proof,
+  isEmpty,
+  isMissing,
+}: {
+  proof: Repository['last_proof'];
+  isEmpty: boolean;
+  isMissing: boolean;
+}) {
   if (proof === null) {
     return (
       <Text c="dimmed">
@@ -58,7 +74,10 @@ function Proof({ proof, isEmpty }: { proof: Repository['last_proof']; isEmpty: b
   }
   return (
     <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-      Proven restorable <Age of={proof.at} /> from <bdi>{nameOfStorage(proof.storage)}</bdi>
+      {isMissing && proof.storage === 'folder'
+        ? 'No longer restorable: its archive is gone. It was proven '
+        : 'Proven restorable '}
+      <Age of={proof.at} /> from <bdi>{nameOfStorage(proof.storage)}</bdi>
       {proof.version !== null && `, version ${proof.version}`}.
     </Text>
   );

@@ -1,26 +1,28 @@
-import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { api, body, type Schemas } from '../../api/client.ts';
 import type { RepositoryPath } from '../../api/queries.ts';
 import { Age } from '../../parts/age.tsx';
 import { Failure } from '../../parts/loading.tsx';
 import { notify } from '../../parts/notify.ts';
+import { describeKept, isNothingKept, type Kept } from './kept.ts';
 
-function useForgetting(path: RepositoryPath, isForgetting: boolean) {
+function useForgetting(path: RepositoryPath, isForgetting: boolean, nothingKept = false) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => {
-      const request = { params: { path } };
+      const query = nothingKept ? { nothing_kept: true } : {};
       return body(
         isForgetting
-          ? api.POST('/api/repos/{owner}/{name}/forget', request)
-          : api.DELETE('/api/repos/{owner}/{name}/forget', request),
+          ? api.POST('/api/repos/{owner}/{name}/forget', { params: { path, query } })
+          : api.DELETE('/api/repos/{owner}/{name}/forget', { params: { path } }),
       );
     },
     onSuccess: async () => {
       notify({
-        message: isForgetting ? 'Forgotten. Its backups are kept.' : 'Tracked again.',
+        message: isForgetting ? 'Forgotten.' : 'Tracked again.',
       });
       await Promise.all(
         ['repository', 'repositories', 'incidents', 'overview'].map((key) =>
@@ -32,9 +34,20 @@ function useForgetting(path: RepositoryPath, isForgetting: boolean) {
 }
 
 /** Forgets a repository that was removed on purpose, once the user has read what that means. */
-export function Forget({ path }: { path: RepositoryPath }) {
+export function Forget({
+  path,
+  kept,
+  isGone,
+}: {
+  path: RepositoryPath;
+  kept: Kept;
+  /** Whether the server looked, and found no archive. */
+  isGone: boolean;
+}) {
   const [isOpen, dialog] = useDisclosure();
-  const forget = useForgetting(path, true);
+  const [isConfirmed, setConfirmed] = useState(false);
+  const nothing = isNothingKept(kept, isGone);
+  const forget = useForgetting(path, true, nothing);
   return (
     <>
       <Button size="compact-sm" variant="default" mt="xs" onClick={dialog.open}>
@@ -58,13 +71,27 @@ export function Forget({ path }: { path: RepositoryPath }) {
             Do this if it was removed on purpose. Runs, alerts and counts then leave it out until a
             run backs it up or fails to.
           </Text>
-          <Text size="sm">Its backups are kept, and can still be restored.</Text>
+          <Text size="sm" c={nothing ? 'var(--mantine-color-error)' : undefined}>
+            {describeKept(kept, isGone)}
+          </Text>
+          {nothing && (
+            <Checkbox
+              label="I know that nothing of it can be restored"
+              checked={isConfirmed}
+              onChange={({ currentTarget }) => setConfirmed(currentTarget.checked)}
+            />
+          )}
           {forget.error && <Failure error={forget.error} />}
           <Group justify="end">
             <Button variant="default" onClick={dialog.close}>
               Cancel
             </Button>
-            <Button loading={forget.isPending} onClick={() => forget.mutate()} data-autofocus>
+            <Button
+              loading={forget.isPending}
+              disabled={nothing && !isConfirmed}
+              onClick={() => forget.mutate()}
+              data-autofocus
+            >
               Forget
             </Button>
           </Group>
@@ -78,8 +105,11 @@ export function Forget({ path }: { path: RepositoryPath }) {
 export function Forgotten({
   path,
   forgotten: { at, by },
+  kept,
 }: {
   path: RepositoryPath;
+  /** What is kept of it, in a sentence. */
+  kept: string;
   forgotten: NonNullable<Schemas['RepositoryDetails']['forgotten']>;
 }) {
   const remember = useForgetting(path, false);
@@ -88,7 +118,7 @@ export function Forgotten({
       <Stack gap="xs" align="start">
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           Forgotten <Age of={at} /> by <bdi>{by}</bdi>. Alerts and counts leave it out until a run
-          backs it up or fails to. Its backups are kept.
+          backs it up or fails to. {kept}
         </Text>
         {remember.error && <Failure error={remember.error} />}
         <Button

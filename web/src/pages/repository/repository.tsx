@@ -34,6 +34,7 @@ import { RepositoryDrills } from './drills.tsx';
 import { Forget, Forgotten } from './forgotten.tsx';
 import { RepositoryHistory } from './history.tsx';
 import { RepositoryIncidents } from './incidents.tsx';
+import { describeKept } from './kept.ts';
 import { RepositoryLosses } from './losses.tsx';
 import { RepositoryStores } from './stores.tsx';
 import { RepositoryVersions } from './versions.tsx';
@@ -78,7 +79,7 @@ function RepositoryDetails({
   repository: Schemas['RepositoryDetails'];
 }) {
   const { state, last_good_at, last_good_version, last_checked_at } = repository;
-  const { failing_since, consecutive_failures, forgotten } = repository;
+  const { failing_since, consecutive_failures, forgotten, archive } = repository;
   const { error } = useQuery(archiveQuery(path));
   const isGone = error instanceof ApiError && error.status === 404;
   return (
@@ -95,15 +96,23 @@ function RepositoryDetails({
           </Text>
         </Group>
       )}
-      {forgotten !== null && <Forgotten path={path} forgotten={forgotten} />}
+      {forgotten !== null && (
+        <Forgotten path={path} forgotten={forgotten} kept={describeKept(archive, isGone)} />
+      )}
       {failing_since !== null && (
         <Alert
           color={outcomeOfState(state).color}
-          title={state === 'lost' ? 'Lost at its source' : describeFailures(consecutive_failures)}
+          title={titles[state] ?? describeFailures(consecutive_failures)}
         >
+          {state === 'gone' && (
+            <Text size="sm" mb="xs">
+              {describeKept(archive)}
+            </Text>
+          )}
           {state === 'lost' && (
             <Text size="sm" mb="xs">
-              It was deleted, hidden from the login, or emptied. Its backups are kept.
+              It was deleted, hidden from the login, or emptied.{' '}
+              {describeKept(repository.archive, isGone)}
             </Text>
           )}
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -112,7 +121,13 @@ function RepositoryDetails({
           <Text size="sm" mt="xs">
             First failed <Age of={failing_since} />.
           </Text>
-          {forgotten === null && <Forget path={path} />}
+          {forgotten === null && <Forget path={path} kept={archive} isGone={isGone} />}
+        </Alert>
+      )}
+      {state === 'gone' && failing_since === null && (
+        <Alert color="red" title={titles.gone}>
+          <Text size="sm">{describeKept(archive)}</Text>
+          {forgotten === null && <Forget path={path} kept={archive} isGone={isGone} />}
         </Alert>
       )}
       {state === 'stale' && (
@@ -126,7 +141,7 @@ function RepositoryDetails({
           Is it still one of the worker’s sources?
           {forgotten === null && (
             <div>
-              <Forget path={path} />
+              <Forget path={path} kept={archive} isGone={isGone} />
             </div>
           )}
         </Alert>
@@ -166,6 +181,11 @@ function RepositoryDetails({
     </Stack>
   );
 }
+
+const titles: Partial<Record<Schemas['TrackedRepository']['state'], string>> = {
+  lost: 'Lost at its source',
+  gone: 'Its archive is gone',
+};
 
 const tabs = [
   { value: 'versions', label: 'Versions' },

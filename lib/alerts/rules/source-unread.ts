@@ -1,0 +1,52 @@
+import type { Statement } from '../../database/database.ts';
+import { iso, jsonArray } from '../../records/page.ts';
+import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { counted } from '../../text/units.ts';
+import { START_A_RUN } from './advice.ts';
+import type { Rule } from './rule.ts';
+
+const MAX_SOURCES = 5;
+const MAX_REASON_LENGTH = 300;
+
+const lastRun: Statement = {
+  name: 'alert_source_unread',
+  text: `SELECT id, ${iso('started_at')} AS started_at,
+      (SELECT count(*) FROM jsonb_object_keys(unread_sources))::int AS number,
+      ${jsonArray(`SELECT ${cutTextSql('value', MAX_REASON_LENGTH)} AS reason, ${cutTextSql('key', MAX_REASON_LENGTH)} AS source
+        FROM jsonb_each_text(unread_sources) AS unread ORDER BY unread.key LIMIT ${MAX_SOURCES}`)} AS items
+    FROM (
+      SELECT * FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
+      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+    ) AS run WHERE jsonb_typeof(unread_sources) = 'object'`,
+};
+
+interface UnreadRun {
+  id: number;
+  started_at: string;
+  number: number;
+  items: string;
+}
+
+/** The newest run was given something that is no repository, as far as anybody knows. */
+export const sourceUnread: Rule = {
+  name: 'source_unread',
+  title: 'A source could not be read',
+  severity: 'critical',
+  when: 'The last run was given a source (`--source`) that it could not read and that no run ever read. It is not counted among the repositories.',
+  advice: `Check the path or address, and the credentials of git for it. Then ${START_A_RUN}.`,
+  resolved: 'The last run could read each of its sources, or was not given this one.',
+  async find({ db }) {
+    const rows = await db.query<UnreadRun>(lastRun);
+    return rows.map(({ id, started_at, number, items }) => {
+      const named = JSON.parse(items) as { source: string; reason: string }[];
+      const each = named.map(({ source, reason }) => `${source} (${reason})`).join(', ');
+      const more = number > named.length ? ` and ${number - named.length} more` : '';
+      return {
+        subject: '',
+        summary: `Run ${id} could not read ${counted(number, 'source')}: ${each}${more}`,
+        details: { run_id: id, started_at },
+      };
+    });
+  },
+};

@@ -1,0 +1,108 @@
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import pLimit from 'p-limit';
+import { isSystemError, nullIfMissing } from '../../files.ts';
+import type { TrackedRepository } from '../../records/recording/repo-state.ts';
+import { countRepositories } from '../../text/units.ts';
+import { readArchiveState } from '../archive/archive.ts';
+import { AddressError, parseLocation, type Source } from '../source.ts';
+
+const AT_ONCE = 32;
+
+interface ExpandOptions {
+  archiveFolder: string;
+  /** Reads the repositories that have an archive; empty if that is unknown. */
+  tracked(): Promise<readonly TrackedRepository[]>;
+  /** Says which folder stands for which repositories, and what is wrong with one of them. */
+  note(level: 'info' | 'error', text: string): Promise<void>;
+}
+
+/**
+ * Replaces each folder that is no repository by the repositories in it, together with those that were backed up from it
+ * and are gone: their backup fails, so that the loss is told. A folder that holds none stays as it is.
+ */
+export async function expandFolders(
+  given: readonly Source[],
+  { archiveFolder, tracked, note }: ExpandOptions,
+): Promise<Source[]> {
+  const holders = new Map<Source, string[]>();
+  for (const source of given) {
+    if (source.isLocal && !(await isRepository(source.location))) {
+      holders.set(source, await listRepositories(source.location));
+    }
+  }
+  if (holders.size === 0) return [...given];
+  const known = await readAddresses(archiveFolder, await tracked());
+  const taken = new Set(given.map(({ location }) => location));
+  const sources: Source[] = [];
+  for (const source of given) {
+    const found = holders.get(source);
+    const gone = known.filter(
+      (path) => dirname(path) === source.location && found?.includes(path) === false,
+    );
+    if (found === undefined || found.length + gone.length === 0) {
+      sources.push(source);
+      continue;
+    }
+    const lost = gone.length === 0 ? '' : `, and ${countRepositories(gone.length)} that are gone`;
+    const held = countRepositories(found.length);
+    await note(
+      'info',
+      `the folder ${source.location} holds ${held}${lost}: each is backed up by itself`,
+    );
+    for (const path of [...found, ...gone]) {
+      if (taken.has(path)) continue;
+      taken.add(path);
+      try {
+        sources.push(parseLocation(path, '/'));
+      } catch (error) {
+        if (!(error instanceof AddressError)) throw error;
+        await note('error', `${path} is not backed up: its path ${error.message}`);
+      }
+    }
+  }
+  return sources;
+}
+
+/** The repositories directly in a folder, by name; none if it cannot be read: its backup says why. */
+async function listRepositories(folder: string): Promise<string[]> {
+  const limit = pLimit(AT_ONCE);
+  try {
+    const names = await readdir(folder);
+    const paths = names.sort().map((name) => join(folder, name));
+    const are = await Promise.all(paths.map((path) => limit(isRepository, path)));
+    return paths.filter((_, index) => are[index]);
+  } catch (error) {
+    if (isSystemError(error)) return [];
+    throw error;
+  }
+}
+
+/** Whether a path is a repository, as far as its files show. A file may be a bundle, which git reads too. */
+export async function isRepository(path: string): Promise<boolean> {
+  const has = async (name: string) => (await statOrNull(join(path, name))) !== null;
+  if (await has('.git')) return true;
+  return (await has('HEAD')) && (await has('objects'));
+}
+
+async function statOrNull(path: string) {
+  try {
+    return await nullIfMissing(stat(path));
+  } catch (error) {
+    // Not a folder, or one that may not be read.
+    if (isSystemError(error)) return null;
+    throw error;
+  }
+}
+
+/** The paths from which the repositories were backed up, except those that somebody has forgotten. */
+async function readAddresses(
+  archiveFolder: string,
+  tracked: readonly TrackedRepository[],
+): Promise<string[]> {
+  const limit = pLimit(AT_ONCE);
+  const read = async ({ archiveKey }: TrackedRepository) =>
+    (await readArchiveState(archiveFolder, archiveKey)).record?.address ?? [];
+  const kept = tracked.filter(({ isForgotten }) => !isForgotten);
+  return (await Promise.all(kept.map((one) => limit(read, one)))).flat();
+}
