@@ -69,7 +69,7 @@ describe.skipIf(!hasChromium || !hasNginx).each(ways)(
     });
 
     it('opens a place deep within the page, with what it loads later', async () => {
-      await page.goto(`${site}/backup/app/repositories/acme/app`);
+      await page.goto(`${site}/backup/app/repositories/acme/app?tab=badges`);
       await page.getByRole('button', { name: 'Create a badge' }).click();
       await page.getByRole('img', { name: 'The new badge' }).waitFor();
       await page.waitForFunction(
