@@ -1,4 +1,4 @@
-import { JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
+import { ErrorCode, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { Context } from 'hono';
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
@@ -6,7 +6,7 @@ import { basePathOf, type HttpEnv } from '../http/env.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { readText } from '../http/request-body.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { parseJson } from '../json.ts';
+import { parseJson, scanJson } from '../json.ts';
 import { MCP_PATH } from '../surfaces/mcp-path.ts';
 import { version } from '../version.ts';
 import type { CreateMcpServer } from './server.ts';
@@ -163,7 +163,8 @@ function streamable(path: string): Endpoint<McpDeps> {
         },
         202: { description: 'Accepted: the message needs no response.' },
         400: {
-          description: 'Not JSON-RPC, or an unknown protocol revision.',
+          description:
+            'Not JSON-RPC, too deeply nested, too many values, or an unknown protocol revision.',
           schema: protocolError,
         },
         ...refusals,
@@ -171,11 +172,17 @@ function streamable(path: string): Endpoint<McpDeps> {
         415: { description: 'Content-Type is not application/json.', schema: protocolError },
       },
     },
-    (_input, { createServer, guard, running }: McpDeps, c) => {
+    async (_input, { createServer, guard, running }: McpDeps, c) => {
       const { raw } = c.req;
+      const text = await readText(c);
+      const { excess } = scanJson(text);
+      if (excess !== null) {
+        const error = { code: ErrorCode.InvalidRequest, message: `the body ${excess}` };
+        return c.json({ jsonrpc: '2.0', error, id: null }, 400);
+      }
       // Clients with the same address and user agent cannot be told apart.
       const peer = `${c.get('clientAddress')} ${raw.headers.get('user-agent') ?? ''}`;
-      return answerStreamableHttp(raw, {
+      return answerStreamableHttp(raw, text, {
         createServer: () => createServer(c.get('clientAddress')),
         guard: { ...guard, fields: { request_id: c.get('requestId') } },
         running,
@@ -186,7 +193,10 @@ function streamable(path: string): Endpoint<McpDeps> {
 }
 
 async function readMessage(c: Context<HttpEnv>) {
-  const parsed = JSONRPCMessageSchema.safeParse(parseJson(await readText(c)));
+  const text = await readText(c);
+  const { excess } = scanJson(text);
+  if (excess !== null) throw new AppError('BAD_REQUEST', `the body ${excess}`);
+  const parsed = JSONRPCMessageSchema.safeParse(parseJson(text));
   if (!parsed.success) throw new AppError('BAD_REQUEST', 'the body must be a JSON-RPC 2.0 message');
   return parsed.data;
 }

@@ -72,6 +72,8 @@ describe('an endpoint with a JSON body', () => {
     ['a lone surrogate', '{"text":"a\\uD83D"}', JSON_TYPE],
     ['a lone surrogate in a name', '{"\\ude00":1}', JSON_TYPE],
     ['a NUL character in a name', '{"a\\u0000":1}', JSON_TYPE],
+    ['JSON that is nested too deeply', '{"a":'.repeat(100_000), JSON_TYPE],
+    ['JSON with too many values', `{"a":[${'1,'.repeat(20_000)}1]}`, JSON_TYPE],
   ])('rejects %s', async (_case, body, type) => {
     expect(await json(body, type)).toMatchObject({
       status: 400,
@@ -142,6 +144,7 @@ describe('an endpoint with a form', () => {
     ['a repeated field', 'text=a&text=b', FORM_TYPE, 'text'],
     ['a NUL character', 'text=%00', FORM_TYPE, 'body'],
     ['17 fields of different names', fieldsOf(17), FORM_TYPE, 'body'],
+    ['17 empty fields', '&'.repeat(17), FORM_TYPE, 'body'],
     ['17 fields of one name', 'text=a&'.repeat(17), FORM_TYPE, 'body'],
   ])('rejects %s', async (_case, body, type, path) => {
     expect(await form(body, type)).toMatchObject({ status: 400, body: { details: [{ path }] } });

@@ -114,6 +114,8 @@ describe('streamable HTTP', () => {
     ['an unknown revision', listTools, { 'MCP-Protocol-Version': '1999-01-01' }, 400, -32000],
     ['another media type', listTools, { 'Content-Type': 'text/plain' }, 415, -32000],
     ['a client that reads no events', listTools, { Accept: 'application/json' }, 406, -32000],
+    ['nesting that is too deep', `{"a":${'['.repeat(100_000)}`, {}, 400, -32600],
+    ['too many values', { ...listTools, params: { many: Array(20_000).fill(1) } }, {}, 400, -32600],
     ['a batch of too many messages', Array(101).fill(listTools), {}, 400, -32600],
   ])('rejects %s with an error of the protocol', async (_what, message, headers, status, code) => {
     const response = await postMessage(app, '/mcp', message, headers);

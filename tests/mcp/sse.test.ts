@@ -79,6 +79,8 @@ describe('an MCP session over SSE', () => {
     ['no JSON-RPC', '{"a":1}'],
     ['a batch', JSON.stringify([ping])],
     ['nothing', ''],
+    ['nesting that is too deep', JSON.stringify(ping).replace('7', '['.repeat(100_000))],
+    ['too many values', JSON.stringify({ ...ping, params: { many: Array(20_000).fill(1) } })],
   ])('rejects %s with 400', async (_what, body) => {
     const { app } = createTestMcpApp();
     const { endpoint } = await openSession(app);

@@ -13,15 +13,18 @@ export interface StreamableOptions {
 }
 
 /**
- * Answers one POST of streamable HTTP. Stateless: each request has its own server and there are no session
+ * Answers one POST of streamable HTTP with a body. Stateless: each request has its own server and there are no session
  * ids, so any instance can answer. Running requests are canceled when the client disconnects, since it could
  * not fetch the answer later, or when it sends a cancellation in another POST to this process.
  */
 export async function answerStreamableHttp(
   given: Request,
+  body: string,
   { createServer, guard, running, peer }: StreamableOptions,
 ): Promise<Response> {
-  const request = new Request(given, { headers: withBothTypes(given.headers) });
+  const { url, method, signal } = given;
+  const headers = withBothTypes(given.headers);
+  const request = new Request(url, { method, headers, body, signal });
   const transport = new WebStandardStreamableHTTPServerTransport();
   const server = createServer();
   const guarded = guardTransport(transport, guard);
