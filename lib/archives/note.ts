@@ -1,9 +1,12 @@
 import * as z from 'zod';
 import { parseJson } from '../json.ts';
+import { cleanText } from '../text/clean-text.ts';
 import { MAX_REPOSITORY_LENGTH } from './archive-name.ts';
 
 /** The last moment that a Date can be, in milliseconds since the epoch. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
+/** How much of an address is shown. */
+const MAX_SOURCE_LENGTH = 500;
 /** How many versions a note may list. */
 export const MAX_VERSIONS = 5_000;
 
@@ -108,6 +111,12 @@ export const MAX_NOTE_BYTES = 4 * 2 ** 20;
 /** The file name of an archive's note. */
 export function noteName(archive: string): string {
   return `${archive}.json`;
+}
+
+/** Where the repository of a note was read, for people: without credentials. Null if the note does not say. */
+export function shownSource(note: ArchiveNote | null): string | null {
+  const shown = cleanText(note?.address ?? '', MAX_SOURCE_LENGTH);
+  return shown === '' ? null : shown;
 }
 
 /** Null if the text is not a note. */

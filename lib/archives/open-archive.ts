@@ -30,6 +30,7 @@ import {
   type NotedFiles,
   noteName,
   parseNote,
+  shownSource,
 } from './note.ts';
 import type { ArchiveFormat, ResolvedBy } from './results.ts';
 
@@ -207,15 +208,24 @@ function withoutTime(repository: string): string {
   return parseSetAside(repository)?.repository ?? repository;
 }
 
-/** The archives of other addresses with the same name, as sentences. */
+/** The archives of repositories that share the file name of this one, each with its source, as sentences. */
 async function findSecondAddresses(root: string, repository: string): Promise<string[]> {
   const start = archiveKey(repository).replace(/\.bundle$/, '--');
   const found: string[] = [];
   for (const file of await readdir(root)) {
     if (!file.startsWith(start) || !/^[0-9a-f]{8}\.bundle$/.test(file.slice(start.length)))
       continue;
-    const name = `${repository}${file.slice(start.length - 2, -'.bundle'.length)}`;
-    found.push(`${name} is the archive of another address with this name`);
+    const one = await openFound(root, file);
+    if (one === null) continue;
+    const { repository: name, note } = one.archive;
+    await one.archive.close();
+    const source = shownSource(note);
+    const from = source === null ? '' : `, which was read from ${source}`;
+    found.push(
+      name === null
+        ? `nothing says whose archive ${file} is`
+        : `${file} is the archive of ${cleanText(name, 600)}${from}`,
+    );
     if (found.length === MAX_NAMED) break;
   }
   return found;

@@ -1,4 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
+import { newestOfAll } from './newest-results.ts';
+import { iso } from './page.ts';
 
 /** A repository's archive as recorded by the worker. Missing values are empty strings. */
 export interface RecordedArchive {
@@ -20,4 +22,18 @@ export async function findRecordedArchive(
 ): Promise<RecordedArchive | null> {
   const [row] = await db.query<RecordedArchive>(selectArchive, [repository]);
   return row ?? null;
+}
+
+const selectEmpty: Statement = {
+  name: 'found_empty',
+  text: `WITH ${newestOfAll}
+    SELECT ${iso('newest.created_at')} AS at FROM newest
+    WHERE lower(repo_full_name) = lower($1) AND status = 'empty'
+    ORDER BY created_at DESC LIMIT 1`,
+};
+
+/** When a repository was last read, in ISO 8601, if it was empty then: it has no archive. Null for any other. */
+export async function findEmptyAt(db: Database, repository: string): Promise<string | null> {
+  const [row] = await db.query<{ at: string }>(selectEmpty, [repository]);
+  return row?.at ?? null;
 }

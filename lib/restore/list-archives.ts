@@ -10,7 +10,7 @@ import {
   setAsideRepository,
 } from '../archives/archive-name.ts';
 import type { FindRecord } from '../archives/archive-owner.ts';
-import { noteName, type VersionEntry } from '../archives/note.ts';
+import { noteName, shownSource, type VersionEntry } from '../archives/note.ts';
 import {
   type FoundArchive,
   type OpenArchive,
@@ -31,6 +31,8 @@ export interface ListedArchive {
   /** The repositories that it may be of, if nothing says of which; else none. */
   candidates: readonly string[];
   archive: string;
+  /** Where the repository was read, without credentials; null if its note does not say. */
+  source: string | null;
   /** Whether another name is looked for when this repository is restored: somebody has renamed the file. */
   is_misnamed: boolean;
   /** Whether it was damaged and replaced by a new archive. Its intact versions can be restored. */
@@ -62,6 +64,7 @@ export async function listArchives(root: string): Promise<ListedArchive[]> {
     const versions = versionsOf(archive);
     listed.push({
       ...found,
+      source: shownSource(archive.note),
       format: archive.format,
       versions: versions.length,
       newest: versions.at(-1)?.at ?? '',
@@ -76,13 +79,19 @@ export async function listVersions(
   root: string,
   repository: string,
   findRecord?: FindRecord,
-): Promise<{ archive: string; versions: ListedVersion[]; set_aside: string[] }> {
+): Promise<{
+  archive: string;
+  source: string | null;
+  versions: ListedVersion[];
+  set_aside: string[];
+}> {
   const names = await readNames(root);
   const archive = await openArchive(root, repository, null, findRecord);
   try {
     const owner = archive.repository ?? repository;
     return {
       archive: archive.name,
+      source: shownSource(archive.note),
       versions: versionsOf(archive),
       set_aside: names
         .filter((name) => isSetAsideOf(name, archive.name))

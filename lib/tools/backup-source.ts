@@ -29,6 +29,7 @@ export type MetricsHistory = z.infer<typeof metricsHistory>;
 export type FailureFacts = z.infer<typeof failureFacts>;
 export type StateCounts = z.infer<typeof stateCounts>;
 export type RestoreProofs = z.infer<typeof restoreProofs>;
+export type TrackedRepository = z.infer<typeof trackedRepository>;
 export type RunRequest = z.infer<typeof runRequest>;
 export type RecordedFix = z.infer<typeof recordedFix>;
 

@@ -1,8 +1,9 @@
 import { NoArchive } from '../archives/archive-fault.ts';
+import { isSameRepository } from '../archives/archive-name.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { nearestWords } from '../text/nearest.ts';
-import type { BackupSource } from './backup-source.ts';
+import type { BackupSource, TrackedRepository } from './backup-source.ts';
 
 /** Maximum number of names that are suggested. */
 const MAX_SUGGESTED = 3;
@@ -19,13 +20,20 @@ export async function readTrackedNames(
   backups: BackupSource,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const names: string[] = [];
-  for (let page = 1; names.length < MAX_NAMES_COMPARED; page++) {
+  return (await readTracked(backups, signal)).map(({ full_name }) => full_name);
+}
+
+async function readTracked(
+  backups: BackupSource,
+  signal: AbortSignal,
+): Promise<TrackedRepository[]> {
+  const tracked: TrackedRepository[] = [];
+  for (let page = 1; tracked.length < MAX_NAMES_COMPARED; page++) {
     const { data, pagination } = await backups.listRepositories({ page, limit: PAGE_SIZE }, signal);
-    names.push(...data.map(({ full_name }) => full_name));
+    tracked.push(...data);
     if (page >= pagination.total_pages) break;
   }
-  return names;
+  return tracked;
 }
 
 /**
@@ -85,11 +93,21 @@ export async function withKnownName<Answer>(
     return await read();
   } catch (error) {
     if (!(error instanceof NoArchive)) throw error;
+    const tracked = await readTracked(backups, signal);
     const hint =
-      explainUnknown(name, await readTrackedNames(backups, signal)) ??
-      'it may not be backed up yet; list_tracked_repositories shows its newest result';
+      explainUnknown(
+        name,
+        tracked.map(({ full_name }) => full_name),
+      ) ?? explainWithout(tracked.find(({ full_name }) => isSameRepository(full_name, name)));
     throw new AppError('NOT_FOUND', `${error.message}: ${hint}`);
   }
+}
+
+/** Why a tracked repository has no archive. */
+function explainWithout(tracked: TrackedRepository | undefined): string {
+  return tracked?.last_status === 'empty'
+    ? `its source was empty when it was last read, at ${tracked.last_checked_at ?? tracked.last_backed_up}, so there is nothing to restore`
+    : 'it may not be backed up yet; list_tracked_repositories shows its newest result';
 }
 
 /** The error message for a run that does not exist. */

@@ -179,6 +179,7 @@ describe('without a database', () => {
       repository: 'team/app',
       candidates: [],
       archive: 'team__app.bundle',
+      source: null,
       is_misnamed: false,
       is_set_aside: false,
       format: 'bundle',

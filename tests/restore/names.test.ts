@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { archiveKey } from '../../lib/archives/archive-name.ts';
 import { createArchiveReader } from '../../lib/archives/archives.ts';
 import { findRecordedArchive } from '../../lib/records/recorded-archive.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
@@ -85,10 +86,15 @@ describe.each([
     expect((await listed()).sort()).toEqual([first, renamed].sort());
     expect(await restore(first.toUpperCase())).toBe(first);
     expect(await restore(renamed)).toBe(second);
-    const missing = `there is no archive of ${second} in the archive folder: ${file} is the archive of ${first}; ${renamed} is the archive of another address with this name`;
+    const missing = `there is no archive of ${second} in the archive folder: ${file} is the archive of ${first}; ${archiveKey(renamed)} is the archive of ${renamed}, which was read from ${server.url}/${second}.git`;
     await expect(restore(second)).rejects.toMatchObject({ code: 'NOT_FOUND', message: missing });
     await expect(call('versions', second)).rejects.toThrow(missing);
     await expect(call('drill', '--repo', second)).rejects.toThrow(missing);
+    const json = JSON.parse((await call('versions', renamed, '--json')).stdout);
+    expect(json.source).toBe(`${server.url}/${second}.git`);
+    for (const args of [['versions'], ['versions', first]]) {
+      expect((await call(...args)).stdout).toContain(`${server.url}/${first}.git`);
+    }
     const all = join(folder, 'all');
     expect((await call('restore', '--all', '--to', all)).code).toBe(0);
     expect(await readFile(join(all, first, 'name.txt'), 'utf8')).toBe(first);

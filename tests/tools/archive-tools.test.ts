@@ -226,6 +226,10 @@ describe('the archive tools', () => {
       expect(await faultOf(deps, name, { repo_name: 'owner/application', ...more })).toMatch(
         /^there is no archive of owner\/application .*: it may not be backed up yet/,
       );
+      await insertResult(opened.database.db, run, 'Owner/Void', { status: 'empty' });
+      expect(await faultOf(deps, name, { repo_name: 'owner/void', ...more })).toMatch(
+        /^there is no archive of owner\/void .*: its source was empty when it was last read, at \S+, so there is nothing to restore$/,
+      );
     },
   );
 });

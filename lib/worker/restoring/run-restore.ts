@@ -1,14 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
-import { joinNames } from '../../archives/archive-fault.ts';
+import { joinNames, NoArchive } from '../../archives/archive-fault.ts';
 import { archivePath, archiveVariables } from '../../config/archives.ts';
 import { databaseVariables } from '../../config/database.ts';
-import { readConfig } from '../../config/read.ts';
+import { ConfigError, readConfig } from '../../config/read.ts';
 import { describeLacks, findLacks } from '../../durable-files.ts';
 import { AppError, messageWithCause } from '../../errors.ts';
 import { isSystemError, nullIfMissing } from '../../files.ts';
 import { checkGit } from '../../git/git-version.ts';
+import { findEmptyAt } from '../../records/recorded-archive.ts';
 import {
   describeUnnamed,
   listArchives,
@@ -19,9 +20,10 @@ import { WorkTreeTooLarge } from '../../restore/measure-work-tree.ts';
 import { isFree } from '../../restore/target.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 import { counted, formatBytes } from '../../text/units.ts';
-import type { WorkerOptions } from '../command-context.ts';
+import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';
 import { type ArchiveSource, openArchiveFolder } from './archive-source.ts';
 import type { RestoreCommand, VersionsCommand } from './restore-commands.ts';
@@ -42,9 +44,10 @@ const restoreVariables = z.object({
 
 /** Prints the archives, or the versions of one. Throws AppError. */
 export async function runVersions(
-  { environment, io }: WorkerOptions,
+  options: WorkerOptions,
   { repository, isJson }: VersionsCommand,
 ): Promise<number> {
+  const { environment, io } = options;
   const root = archivePath(readConfig(restoreVariables, environment));
   const print = (value: unknown, text: () => string) =>
     io.stdout.write(isJson ? `${JSON.stringify(value, null, 2)}\n` : text());
@@ -54,12 +57,13 @@ export async function runVersions(
       archives.length === 0
         ? `There is no archive in ${root}.\n`
         : formatTable([
-            ['Repository', 'Versions', 'Newest', 'Size'],
+            ['Repository', 'Versions', 'Newest', 'Size', 'Source'],
             ...archives.map((one) => [
               nameArchive(one),
               one.format === 'bundle' ? `${one.versions}` : one.format,
               one.newest,
               formatBytes(one.size_bytes),
+              one.source ?? '-',
             ]),
           ]) +
           (archives.some((one) => one.is_set_aside) ? SET_ASIDE : '') +
@@ -70,8 +74,10 @@ export async function runVersions(
     );
     return 0;
   }
-  const { archive, versions, set_aside } = await listVersions(root, repository);
-  print({ repository, archive, versions, set_aside }, () => {
+  const { versions, set_aside, ...found } = await unlessEmpty(options, repository, () =>
+    listVersions(root, repository),
+  );
+  print({ repository, ...found, versions, set_aside }, () => {
     const table = formatTable([
       ['Version', 'Time', 'Refs', 'Needs', 'Size', 'Warning'],
       ...versions.map((one) => [
@@ -84,7 +90,8 @@ export async function runVersions(
       ]),
     ]);
     const earlier = set_aside.map((name) => `Set aside: ${cleanText(name, 600)}\n`).join('');
-    return `${table}${earlier}${earlier === '' ? '' : SET_ASIDE}`;
+    const source = found.source === null ? '' : `Source: ${found.source}\n`;
+    return `${table}${source}${earlier}${earlier === '' ? '' : SET_ASIDE}`;
   });
   return 0;
 }
@@ -114,11 +121,47 @@ export async function runRestore(options: WorkerOptions, command: RestoreCommand
       const { restoreAndPush } = await import('./restore-and-push.ts');
       return await restoreAndPush(options, { ...command, repository, push }, source, display);
     }
-    const restored = await restoreOne(options, { ...command, repository }, source, display);
+    const restored = await unlessEmpty(options, repository, () =>
+      restoreOne(options, { ...command, repository }, source, display),
+    );
     return restored.unwritten === null ? 0 : 1;
   } finally {
     await source.close();
   }
+}
+
+/**
+ * Reads an archive. If there is none because the repository was empty when it was last read, the error says so. Only
+ * the database knows that, and these commands do without it: if it is away, the archive is merely missing.
+ */
+async function unlessEmpty<Answer>(
+  options: WorkerOptions,
+  repository: string,
+  read: () => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof NoArchive)) throw error;
+    const at = await readEmptyAt(options, repository);
+    if (at === null) throw error;
+    const reason = `its source was empty when it was last read, at ${formatMinute(at)}, so there is nothing to restore`;
+    throw new AppError('NOT_FOUND', `${error.message}: ${reason}`);
+  }
+}
+
+async function readEmptyAt(options: WorkerOptions, repository: string): Promise<string | null> {
+  let at: string | null = null;
+  try {
+    const config = readConfig(z.object(contextVariables), options.environment);
+    await withDatabase(options, config, async ({ db }) => {
+      at = await findEmptyAt(db, repository);
+      return 0;
+    });
+  } catch (error) {
+    if (!(error instanceof AppError || error instanceof ConfigError)) throw error;
+  }
+  return at;
 }
 
 /** Says what the file system of the target cannot do. */

@@ -33,6 +33,23 @@ const proofs = async () => {
 
 beforeEach(() => createRepository(empty()));
 
+it('is said to be empty where its archive is asked for', async () => {
+  await backUp();
+  const empty =
+    /^there is no archive of Local\/Empty in the archive folder: its source was empty when it was last read, at \S+ \S+ UTC, so there is nothing to restore$/;
+  await expect(call('versions', 'Local/Empty')).rejects.toThrow(empty);
+  await expect(
+    call('restore', 'Local/Empty', '--to', join(world.folder, 'restored')),
+  ).rejects.toThrow(empty);
+  await expect(call('versions', 'local/mistyped')).rejects.toThrow(/in the archive folder$/);
+  const away = callWorker({
+    databaseUrl: 'postgres://127.0.0.1:1/away',
+    archives: world.archives,
+    args: ['versions', 'local/empty'],
+  });
+  await expect(away).rejects.toThrow(/in the archive folder$/);
+});
+
 describe('a restore drill of an empty repository', () => {
   it('proves that it is empty, after a run and on request', async () => {
     const { stderr } = await backUp();
