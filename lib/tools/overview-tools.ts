@@ -1,8 +1,6 @@
 import * as z from 'zod';
-import type { OpenIncident } from '../alerts/incidents/list.ts';
-import { counted, countRepositories } from '../text/units.ts';
+import { counted } from '../text/units.ts';
 import { fitItems, restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
-import type { RestoreProofs, StateCounts } from './backup-source.ts';
 import { cursorParameter, integerWithDefault } from './input.ts';
 import {
   dashboardSummary,
@@ -25,7 +23,7 @@ export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer, no critical incident is open, and no repository is failing, lost, never backed up, without its archive or failed its restore drill. DEGRADED: the database answers, but one of these is not so; problems says which. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up; gone, whose archive is missing while no store has a copy. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, that of lost archives first, then other critical ones, then the newest, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer, and no critical incident is open. DEGRADED: the database answers, but one of these is not so; problems says which. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up; gone, whose archive is missing while no store has a copy. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, that of lost archives first, then other critical ones, then the newest, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -61,10 +59,13 @@ export const getSystemHealth = readTool({
           backups.readIncidents(signal),
         ])
       : [null, null, null];
+    const critical = incidents?.filter(({ severity }) => severity === 'critical').length ?? 0;
     const problems = [
       ...(storage.total_disk_bytes === null ? ['the archive storage cannot be read'] : []),
       ...(backend_api.status === 'ok' ? [] : ['the service API does not answer']),
-      ...describeBackups(repositories, proofs, incidents),
+      ...(critical > 0
+        ? [`${counted(critical, 'critical incident is', 'critical incidents are')} open`]
+        : []),
     ];
     const working = problems.length === 0 ? ('HEALTHY' as const) : ('DEGRADED' as const);
     const restore_proofs = proofs && {
@@ -92,26 +93,6 @@ export const getSystemHealth = readTool({
     };
   },
 });
-
-/** What is wrong with the backups, although everything answers. What is unknown is left out. */
-function describeBackups(
-  states: StateCounts | null,
-  proofs: Pick<RestoreProofs, 'failing'> | null,
-  incidents: readonly Pick<OpenIncident, 'severity'>[] | null,
-): string[] {
-  const problems: string[] = [];
-  const critical = incidents?.filter(({ severity }) => severity === 'critical').length ?? 0;
-  if (critical > 0)
-    problems.push(`${counted(critical, 'critical incident is', 'critical incidents are')} open`);
-  const { failing = 0, lost = 0, never = 0, gone = 0 } = states ?? {};
-  if (gone > 0) problems.push(`${countRepositories(gone)} without archive: nothing is kept`);
-  if (failing > 0) problems.push(`${countRepositories(failing)} failing`);
-  if (lost > 0) problems.push(`${countRepositories(lost)} lost at the source`);
-  if (never > 0) problems.push(`${countRepositories(never)} never backed up`);
-  const damaged = proofs?.failing ?? 0;
-  if (damaged > 0) problems.push(`${countRepositories(damaged)} failed a restore drill`);
-  return problems;
-}
 
 /** Reads the figures of all runs. */
 export const getDashboardSummary = readTool({

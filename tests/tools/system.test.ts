@@ -10,7 +10,7 @@ import { createTestClock } from '../support/clock.ts';
 import { silentLog } from '../support/databases.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import { useDatabase } from '../support/hooks.ts';
-import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
+import { insert, sql } from '../support/records.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { answerOf, callTool, createTestToolDeps } from '../support/tools.ts';
 
@@ -131,17 +131,6 @@ describe('get_system_health', () => {
     await sql(database.db, 'TRUNCATE incidents CASCADE');
     expect(answer).toMatchObject({ status: 'DEGRADED', incidents: expect.anything() });
     expect(answer.incidents).toContainEqual(expect.objectContaining({ rule: 'run_failed' }));
-  });
-
-  it('is DEGRADED while a repository is failing', async () => {
-    const run = await insertRun(database.db);
-    await insertResult(database.db, run, 'o/broken', { status: 'failed' });
-    const answer = await health(database.db);
-    await empty(database.db);
-    expect(answer).toMatchObject({
-      status: 'DEGRADED',
-      problems: ['1 repository never backed up'],
-    });
   });
 
   it('fits the budget of the chat however many incidents are open, and says what is left out', async () => {
