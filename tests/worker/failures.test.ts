@@ -77,9 +77,11 @@ describe('a source that was never read', () => {
     ['a path that does not exist', 'xx', 'there is no folder'],
     ['a pattern that the shell did not replace', '*', 'a shell replaces a pattern only'],
     ['a tilde that the shell did not replace', '~/xx', 'a shell replaces ~ only'],
+    ['a file', 'plain.txt', 'is a file, and no git bundle'],
     ['a folder without repositories', 'plain', 'is no git repository, and holds none'],
   ])('is an error of the run, and no repository: %s', async (_, name, reason) => {
     await mkdir(join(folder, 'plain'), { recursive: true });
+    await writeFile(join(folder, 'plain.txt'), 'a file');
     const path = join(folder, name);
     const { code, stderr } = await backUp(path, app.path);
     expect(code).toBe(1);

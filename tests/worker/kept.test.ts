@@ -101,6 +101,38 @@ describe('an archive that is gone', () => {
     expect(await shown('a')).toMatchObject({ state: 'gone', archive: { state: 'missing' } });
   });
 
+  it('fails its repository while the manifest of a version is missing, although nothing changed', async () => {
+    await create('a', 'b');
+    await run('a', 'b');
+    const manifest = join(archives, 'local__a.versions/1.json');
+    const away = join(folder, 'manifest-away');
+    await rename(manifest, away);
+    for (const budget of ['0', '2']) {
+      const failed = await call(['run', '--source', 'a'], { VERIFY_BUDGET_MINUTES: budget });
+      expect(failed.code).toBe(1);
+      expect(failed.stderr).toContain('the manifest of version 1 is missing or was altered');
+    }
+    expect(await shown('a')).toMatchObject({ state: 'gone', archive: { state: 'missing' } });
+    await rename(away, manifest);
+    expect((await run('a')).code).toBe(0);
+    expect(await shown('a')).toMatchObject({ state: 'good', archive: { state: 'there' } });
+  });
+
+  it('is drilled at once when it is there again', async () => {
+    await create('a', 'b');
+    await run('a', 'b');
+    const away = join(folder, 'bundle-away');
+    await rename(join(archives, 'local__a.bundle'), away);
+    const drilled = (...sources: string[]) =>
+      call(['run', ...sources.flatMap((source) => ['--source', source])], {
+        DRILL_BUDGET_MINUTES: '5',
+      });
+    expect((await drilled('b')).stderr).toContain('restore drill: FAILED: local/a');
+    await rename(away, join(archives, 'local__a.bundle'));
+    expect((await drilled('a')).stderr).toContain('restore drill: proven: local/a');
+    expect(await incidents()).toEqual([]);
+  });
+
   it('is one that lacks an increment', async () => {
     await create('b');
     const app = await createRepository(join(folder, 'a'));
@@ -255,7 +287,11 @@ describe('a folder as a source', () => {
     });
     expect((await inFolder()).map(({ name }) => name)).toEqual(['local/a', 'local/b']);
     await rename(join(folder, 'git/b'), join(folder, 'elsewhere'));
-    expect((await run('git')).code).toBe(1);
+    const without = await run('git');
+    expect(without.code).toBe(1);
+    expect(without.stderr).toContain(
+      'holds 1 repository, and each is backed up by itself; 1 more is gone',
+    );
     expect(await shown('b')).toMatchObject({ state: 'lost', archive: { state: 'there' } });
     await rename(join(folder, 'git'), join(folder, 'unmounted'));
     expect((await run('git')).code).toBe(1);

@@ -51,13 +51,13 @@ const candidates = `
     WITH ${newestForgotten} SELECT repo_full_name FROM newest
   ), tracked AS (
     SELECT repo_full_name AS name, lower(repo_full_name) AS key, updated_at, checked_at,
-      NULL::timestamptz AS found_empty_at, archive_missing_since AS missing_since
+      NULL::timestamptz AS found_empty_at, archive_missing_since AS missing_since, archive_seen_at AS seen_at
     FROM worker_repo_state AS state
     WHERE archive_key LIKE '%.bundle' AND lower(repo_full_name) <> ALL ($3::text[])
       AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
       AND ($4::text IS NOT NULL OR archive_missing_since IS NULL OR NOT ${isKnownLoss('forgotten_ones')})
     UNION ALL
-    SELECT repo_full_name, lower(repo_full_name), created_at, created_at, created_at, NULL FROM newest
+    SELECT repo_full_name, lower(repo_full_name), created_at, created_at, created_at, NULL, NULL FROM newest
     WHERE status = 'empty' AND lower(repo_full_name) <> ALL ($3::text[])
       AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
       AND NOT ${hasArchive('newest.repo_full_name')}
@@ -100,7 +100,9 @@ const candidates = `
         WHEN 'proven' THEN
           -- What was proven empty has something now.
           CASE WHEN proven_at IS NULL THEN interval '0' WHEN changes > 0 THEN interval '${REST_HOURS} hours' ELSE interval '${REST_UNCHANGED_DAYS} days' END
-        WHEN 'failed' THEN interval '${REST_HOURS} hours'
+        WHEN 'failed' THEN
+          -- What was missing is there again.
+          CASE WHEN is_missing AND seen_at > last_at THEN interval '0' ELSE interval '${REST_HOURS} hours' END
         ELSE interval '${REST_HOURS} hours' * 2 ^ least(greatest(tries - 1, 0), ${MAX_DOUBLINGS}) END
       -- A missing archive is not looked for again until a run finds its repository good.
       AND NOT (is_missing AND coalesce(checked_at, updated_at) < last_at)

@@ -18,6 +18,8 @@ const FRESH_MS = 20 * 60 * 60_000;
 
 interface RecheckOptions {
   archiveFolder: string;
+  /** Archives that lack a file. Their manifests are checked whatever the budget. */
+  suspects: readonly string[];
   budgetMs: number;
   clock: Clock;
   signal: AbortSignal;
@@ -39,13 +41,19 @@ export interface Recheck {
  * change while its size and time stay the same. Stops when the budget is used up.
  */
 export async function recheckArchives(options: RecheckOptions): Promise<Recheck> {
-  const { archiveFolder, budgetMs, clock, signal } = options;
+  const { archiveFolder, suspects, budgetMs, clock, signal } = options;
   const found: Recheck = { checked: 0, damaged: new Map(), altered: new Map() };
   const end = clock.now() + budgetMs;
   const due = await orAborted(signal, () => listDue(archiveFolder, clock.now()));
-  if (due.length === 0) return found;
+  if (due.length + suspects.length === 0) return found;
   const scratch = await makeScratch(archiveFolder);
   try {
+    for (const key of suspects) {
+      const { record, files } = await orAborted(signal, () => readArchiveState(archiveFolder, key));
+      if (record === null || files.length === 0) continue;
+      const altered = await checkManifests(options, { key, record, scratch });
+      if (altered !== null) found.altered.set(key, altered);
+    }
     for (const { key, record } of due) {
       if (clock.now() >= end) break;
       signal.throwIfAborted();

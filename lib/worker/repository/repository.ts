@@ -91,6 +91,8 @@ async function requireFolder({ isLocal, location }: Source): Promise<void> {
   if (found.isDirectory() && !(await isRepository(location))) {
     throw new GitError(`the folder ${location} is no git repository, and holds none`);
   }
+  if (found.isFile())
+    throw new GitError(`${location} is a file, and no git bundle that can be read`);
 }
 
 /** What a shell leaves alone within quotes ends up in a path. */

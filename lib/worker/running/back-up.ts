@@ -161,7 +161,8 @@ async function recheck(
   progress: RunProgress,
 ): Promise<Recheck> {
   const { journal, recheckBudgetMs: budgetMs } = deps;
-  const found = await recheckArchives({ ...deps, budgetMs });
+  const suspects = lost.map(({ archiveKey: key }) => key);
+  const found = await recheckArchives({ ...deps, suspects, budgetMs });
   const { checked, damaged, altered } = found;
   if (checked > 0) {
     const bad = new Set([...damaged.keys(), ...altered.keys()]).size;
@@ -173,9 +174,10 @@ async function recheck(
   const owners = new Map(tracked.map((one) => [one.archiveKey, one.repository]));
   for (const [key, fault] of [...damaged, ...altered]) {
     const repository = names.get(key) ?? owners.get(key);
+    // What is missing was told when it was looked for.
+    if (suspects.includes(key)) continue;
     await journal.note('error', `the archive is damaged: ${fault}`, repository);
-    const isRecorded = names.has(key) || lost.some(({ archiveKey: known }) => known === key);
-    if (isRecorded || repository === undefined) continue;
+    if (names.has(key) || repository === undefined) continue;
     const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
     const errorMessage = `the archive is damaged: ${fault}`;
     await journal.record({ ...none, repository, status: 'failed', errorMessage, fault: 'archive' });

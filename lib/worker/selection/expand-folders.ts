@@ -44,11 +44,12 @@ export async function expandFolders(
       sources.push(source);
       continue;
     }
-    const lost = gone.length === 0 ? '' : `, and ${countRepositories(gone.length)} that are gone`;
+    const lost =
+      gone.length === 0 ? '' : `; ${gone.length} more ${gone.length === 1 ? 'is' : 'are'} gone`;
     const held = countRepositories(found.length);
     await note(
       'info',
-      `the folder ${source.location} holds ${held}${lost}: each is backed up by itself`,
+      `the folder ${source.location} holds ${held}, and each is backed up by itself${lost}`,
     );
     for (const path of [...found, ...gone]) {
       if (taken.has(path)) continue;
