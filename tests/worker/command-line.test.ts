@@ -30,6 +30,7 @@ describe('a command line', () => {
       exclude: null,
       isShared: false,
       isDryRun: false,
+      mayStartOver: false,
       isJson: false,
       sources: [
         expect.objectContaining({ name: 'local/a', location: '/home/ada/a' }),

@@ -77,7 +77,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'missing',
-    /repository .{0,300}not found|repository not found|does not appear to be a git repository|there is no folder|does not exist|project you were looking for|\b(?:returned error:|HTTP|answered) (?:404|410|451)\b/i,
+    /repository .{0,300}not found|repository not found|does not appear to be a git repository|there is no folder|is no git repository, and holds none|does not exist|project you were looking for|\b(?:returned error:|HTTP|answered) (?:404|410|451)\b/i,
   ],
   [
     'certificate',

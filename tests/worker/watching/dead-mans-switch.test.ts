@@ -48,7 +48,7 @@ describe('HEARTBEAT_URL', () => {
     const { code } = await run([await repository('app'), join(bench.folder, 'nothing')]);
     expect(code).toBe(1);
     expect(pinged()).toEqual(['/start', '/fail']);
-    expect(server.pings[1]?.text).toContain('not found, or access lost: local/nothing');
+    expect(server.pings[1]?.text).toContain('not found, or access lost: /');
     expect(server.pings[1]?.text).toMatch(/1 backed up, .*1 failed/);
   });
 

@@ -11,7 +11,7 @@ it('a run ends with what failed and what to do', async () => {
   await mkdir(join(team.folder, 'plain'));
   const { stdout } = await team.backUp({ args: args() });
   expect(stdout.split('\n').slice(1)).toEqual([
-    'Failed, not found, or access lost: local/plain',
+    `Failed, not found, or access lost: ${join(team.folder, 'plain')}`,
     expect.stringMatching(/^ {2}check the address, and that the login/),
     '',
   ]);
@@ -39,7 +39,7 @@ it('a run with --json prints one JSON object per line, and nothing else', async 
       {
         ...{ event: 'result', at: expect.any(String), repository: 'local/plain', tries: 1 },
         ...{ status: 'failed', duration_ms: expect.any(Number), reason: 'missing' },
-        error_message: expect.stringContaining('does not appear to be a git repository'),
+        error_message: expect.stringContaining('is no git repository, and holds none'),
       },
     ]),
   );
@@ -48,8 +48,13 @@ it('a run with --json prints one JSON object per line, and nothing else', async 
   );
   expect(events.at(-1)).toMatchObject({
     ...{ event: 'summary', status: 'completed', run_id: 1, total_repos: 2, backed_up: 1 },
-    ...{ unchanged: 0, empty: 0, failed: 1, error_message: '1 repository failed' },
-    failures: [{ repository: 'local/plain', reason: 'missing' }],
+    ...{
+      unchanged: 0,
+      empty: 0,
+      failed: 1,
+      error_message: `1 source could not be read: ${join(team.folder, 'plain')}`,
+    },
+    failures: [{ repository: join(team.folder, 'plain'), reason: 'missing' }],
   });
 });
 
