@@ -14,7 +14,7 @@ const bearer = new RegExp(
 const bearerWords =
   /^(?:authenti\w+|authori[sz]\w+|credentials?|security|requests?|required?|headers?|transport|schemes?|methods?|challenges?)[.]?$/i;
 
-const header = String.raw`["'\\]{0,6}\s{0,4}[:=]\s{0,4}["'\\]{0,6}`;
+const header = String.raw`["'\\]{0,6}\s{0,4}[:=]\s{0,4}["'\\\`]{0,6}`;
 const authorization = new RegExp(
   `(?<!www-)authorization${header}(?=\\S)(?:([A-Za-z][\\w-]{0,40})${gap}{1,8})?`,
   'gi',
@@ -32,6 +32,8 @@ const traced = /(?:\r?\n[\da-f]{4}: [\w.~+/=-]{1,64}(?![^\r\n])){1,256}/y;
 const parameters =
   /(?:[\w-]{1,40}=(?:\\{0,3}"[^"\\\r\n\0]{0,1024}\\{0,3}"|[^\s,"'\\\0]{1,1024})(?:,[ \t]{0,4})?){1,32}/y;
 
+/** A name, a member or a call that ends a statement, as code assigns it. */
+const statement = /^[A-Za-z_$][A-Za-z_$.]{0,100}(?:\(.{0,200})?;$/;
 const word = /[^\s"'`<>,\\\0]{1,16384}/y;
 const line = /[^\r\n"'`<>\\\0]{1,16384}/y;
 const cookieLine = /[^\r\n"'\\\0]{1,16384}/y;
@@ -42,7 +44,7 @@ export function findAuthorization(text: string): Range[] {
   const found: Range[] = [];
   for (const { 0: all, 1: scheme = '', 3: value = '', index } of findAll(text, bearer)) {
     const end = index + all.length;
-    if (isCredential(scheme, value)) {
+    if (isCredential(scheme, value) && !isProse(value, text.slice(end, end + 40))) {
       found.push({ start: end - value.length, end }, ...match(traced, text, end));
     }
   }
@@ -81,6 +83,7 @@ function findCookies(text: string): Range[] {
 function findValue(text: string, at: number): Range[] {
   return match(word, text, at).filter(
     ({ start, end }) =>
+      !statement.test(text.slice(start, end)) &&
       !isHarmless(text.slice(start, end), {
         isExact: false,
         isQuoted: false,
@@ -102,6 +105,11 @@ function isCredential(scheme: string, value: string): boolean {
   }
   const isParameter = /^\w+=[^=]/.test(value);
   return !isParameter && !bearerWords.test(value);
+}
+
+/** `SAML 2.0 Bearer Assertion Grant Type`; a header is found by its name. */
+function isProse(value: string, next: string): boolean {
+  return /^[A-Za-z][a-z]+$/.test(value) && /^ [A-Za-z]/.test(next);
 }
 
 function decodePercent(text: string): string {

@@ -1,3 +1,4 @@
+import { isHarmless } from './harmless-values.ts';
 import { BARRIER } from './mask.ts';
 import { findAll, type Range } from './ranges.ts';
 
@@ -45,7 +46,7 @@ const commands: readonly { names: string; secrets: readonly RegExp[]; only?: Reg
     names: 'sshpass|cqlsh|snowsql|beeline|influx|pscp|plink',
     secrets: [option('-p'), option('-pw')],
   },
-  { names: 'openssl', secrets: [/\spass:(?:()()([^\s"'\0]{1,200}))/g] },
+  { names: 'openssl', secrets: [option('-k'), /\spass:(?:()()([^\s"'\0]{1,200}))/g] },
   {
     names: 'smbclient|smbget|rpcclient',
     secrets: [/(?:^|\s)(?:-U|--user)[ \t=]{0,4}["']?[^\s%"']{1,100}%(?:()()([^\s"'\0]{1,200}))/g],
@@ -72,7 +73,27 @@ const commands: readonly { names: string; secrets: readonly RegExp[]; only?: Reg
     names: 'sqlplus|sqlcl|sqlldr|expdp|impdp|exp|imp|rman',
     secrets: [/\s["']?[\w$#.-]{1,60}\/(?:()()([^\s@"'/\0]{1,200}))@/g],
   },
-  { names: 'curl|wget|http|https|xh', secrets: [userOption('(?:-u|--user|--proxy-user|-U)')] },
+  { names: 'curl|wget|etcdctl', secrets: [userOption('(?:-u|--user|--proxy-user|-U)')] },
+  { names: 'http|https|xh', secrets: [userOption('(?:-a|--auth)')] },
+  {
+    names: 'mc',
+    secrets: [
+      new RegExp(
+        `^ (?:alias|config host) (?:set|add) \\S{1,60} \\S{1,200} \\S{1,200} ${value}`,
+        'g',
+      ),
+    ],
+  },
+  {
+    names: 'b2',
+    secrets: [new RegExp(`^ (?:authorize-account|account authorize) \\S{1,60} ${value}`, 'g')],
+  },
+  {
+    names: 'ansible-vault',
+    secrets: [
+      new RegExp(`^ encrypt_string (?:--?[\\w-]{1,40}(?:[ =][\\w@./-]{1,80})? ){0,4}${value}`, 'g'),
+    ],
+  },
 ];
 
 /** `-u name:password`, quoted or not, also without a gap; but not `-u https://host`. */
@@ -93,14 +114,25 @@ const commandEnd = /[\r\n\0]|\s(?:\||&&|;)\s/;
 /** Passwords in places of their own. Their last group is the password. */
 const places: readonly RegExp[] = [
   /\becho[ \t]{1,4}["']?[\w.-]{1,64}:([^\s"'\0|]{1,200})["']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]{1,4})?chpasswd\b/g,
+  /\becho[ \t]{1,4}(?:-n[ \t]{1,4})?["']?([^\s"'\0|$`]{1,200})["']?[ \t]{0,4}\|(?:[^\r\n|\0]{0,200}--password-stdin|[ \t]{0,4}sudo[ \t]{1,4}-\w{0,4}S)\b/g,
   /\bConvertTo-SecureString[ \t]{1,4}(?:-String[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
   // SQL
   /\bconn(?:ect)?[ \t]{1,4}[\w$#]{1,30}\/([^\s@/"'\0]{1,128})(?=@)/gi,
   /\bIDENTIFIED[ \t]{1,4}(?:WITH[ \t]{1,4}\S{1,60}[ \t]{1,4})?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
   /\bPASSWORD\([ \t]{0,4}'([^'\0\n]{1,200})'[ \t]{0,4}\)/gi,
+  // In a message
+  /\b(?:creds|credentials|login|zugangsdaten|logindaten):[ \t][A-Za-z][\w.@-]{0,63}:((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
+  /\b(?:user(?:name)?|benutzer|login) ?\/ ?(?:pass(?:word|wort)?|pw)[ \t]?[:=][ \t]?[\w.@-]{1,64} ?\/ ?((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
   // A line of .pgpass, and of .curlrc
   /^[\w.*-]{1,253}:(?:\d{4,5}|\*):[^:\s]{1,63}:[^:\s]{1,63}:((?:[^\r\n\0:\\]|\\.){1,200})$/gm,
   /^[ \t]{0,8}(?:proxy-)?user[ \t]{0,4}[= \t][ \t]{0,4}"?[^\s:"]{1,100}:(?!\/\/)([^\s"\0]{1,200})"?$/gm,
+  // Commands of routers and switches
+  /^[ \t]{0,8}(?:enable|username[ \t]\S{1,60})[ \t](?:privilege[ \t]\d{1,2}[ \t])?(?:password|secret)[ \t](?:\d[ \t])?([^\s"\0]{3,200})[ \t]*$/gm,
+  /\b(?:snmp-server[ \t]community|rocommunity6?|rwcommunity6?)[ \t]([^\s"\0]{1,200})/g,
+  // A key of named.conf
+  /\bsecret[ \t]{1,8}"([A-Za-z\d+/=]{12,200})"[ \t]?;/g,
+  // Directives of nslcd.conf and ldap.conf
+  /^[ \t]{0,8}(?:bindpw|rootpw)[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
   // Directives of redis.conf
   /^[ \t]{0,8}(?:requirepass|masterauth|sentinel[ \t]auth-pass[ \t]\S{1,60})[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
   // FTP, POP3, IMAP, SMTP and Redis
@@ -108,6 +140,20 @@ const places: readonly RegExp[] = [
   /(?:^|[\s>:])[A-Za-z]{0,8}\d{1,8}[ \t]LOGIN[ \t]"?[^\s"]{1,100}"?[ \t]"?([^\s"\0]{1,200})/g,
   /\bAUTH[ \t](?:PLAIN|LOGIN|XOAUTH2)[ \t]([A-Za-z\d+/]{8,4096}={0,2})/g,
   /^AUTH[ \t](?:\w{1,60}[ \t])?((?=\S{0,200}\d)(?=\S{0,200}[A-Za-z])\S{8,200})$/gm,
+];
+
+const argument = String.raw`(?:["'][^"'\n\0]{0,200}["']|[\w$.]{1,60})\s{0,8},\s{0,8}`;
+/** Arguments of calls that are passwords, by their position. Their last group is the password. */
+const calls: readonly RegExp[] = [
+  new RegExp(
+    `\\b(?:mysqli(?:_(?:real_)?connect)?|mysql_connect|PDO(?:->__construct)?|getConnection)\\(\\s{0,8}(?:${argument}){2}["']([^"'\\n\\0]{1,200})["']`,
+    'g',
+  ),
+  new RegExp(
+    `\\b(?:HTTPBasicAuth|BasicAuth|SetBasicAuth|basicAuth|basic_auth|auth=|jwt\\.(?:sign|verify|encode|decode))\\(\\s{0,8}${argument}["']([^"'\\n\\0]{1,200})["']`,
+    'g',
+  ),
+  /CURLOPT_(?:PROXY)?USERPWD\s{0,8}(?:,|=>)\s{0,8}["'][^"':\n\0]{0,80}:([^"'\n\0]{1,200})["']/g,
 ];
 
 /** Finds passwords in the options of commands, in files of clients, and in the log of a protocol. */
@@ -143,6 +189,13 @@ export function findCommandSecrets(text: string): Range[] {
   for (const pattern of places) {
     for (const { 0: all, 1: secret = '', index } of findAll(text, pattern)) {
       if (!secret.includes(BARRIER)) add(index + all.lastIndexOf(secret) + secret.length, secret);
+    }
+  }
+  for (const pattern of calls) {
+    for (const { 0: all, 1: secret = '', index } of findAll(text, pattern)) {
+      const end = index + all.length - 1;
+      const isKnown = isHarmless(secret, { isExact: true, isQuoted: true, before: '', next: '' });
+      if (!isKnown) add(end, secret);
     }
   }
   return found;

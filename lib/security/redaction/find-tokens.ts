@@ -18,8 +18,9 @@ const markedFormats: readonly { mark: RegExp; before: RegExp; isBeforeSecret: bo
   marked(/_mmk(?![A-Za-z\d])/g, /(?<![A-Za-z\d])[A-Za-z\d]{6}_[A-Za-z\d]{29}$/),
   // Webhook URLs: Slack, Discord, Teams
   address(/\/(?:services|workflows|triggers)\/[\w+/-]{16,512}/g, /hooks\.slack\.com$/),
+  address(/\/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, /hc-ping\.com$/),
   address(/\/api\/webhooks\/\d{1,24}\/[\w-]{16,512}/g, /discord(?:app)?\.com$/),
-  address(/\/webhookb2\/[\w@/-]{16,512}/g, /\.office\.com$/),
+  address(/\/webhook(?:b2)?\/[\w@/-]{16,512}/g, /\.office\.com$/),
 ];
 const MAX_BEFORE_MARK = 40;
 

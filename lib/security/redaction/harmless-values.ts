@@ -9,28 +9,43 @@ export interface ValueContext {
   next: string;
 }
 
-const secretWord = 'pass(?:word|wd|phrase|code)?|pwd|secret|token|key|credentials?|auth|cookie';
+const secretWord =
+  'pass(?:word|wd|phrase|code)?|pwd|authorization|secret|token|key|credentials?|auth|cookie';
 
 /** References to a value: a variable, template, placeholder, path or URL. */
 const references = [
   // $NAME, ${NAME}, $(command), $1, $config['x'], $this->x
-  /^\$(?:[{(]|[A-Z_]+\d?$|[a-z_]+$|\d+$|\w+(?:\[|->|\.))/,
+  /^\${1,2}(?:[{(]|[A-Z_]+\d?$|[a-z_]+$|\d+$|\w+(?:\[|->|\.))/,
   // {{ name }}, {name}, <name>, [name], %NAME%, %(name)s, %s
   /^\{\{|^\{[\w.$ -]*\}$|^<[^<>]*>$|^\[[^\]]*\]$|^%(?:\(\w+\)|\w+%$|[a-z]$)/,
   // :name and @name of SQL, *alias of YAML, !tag and &anchor before a value
   /^[:@!&*][A-Za-z_]+$/,
-  // YOUR_TOKEN, your-token-here, INSERT_KEY, xxxx
-  /^(?:your|insert|replace|enter|put|change|add|paste|my|some|the)[_-].*|^your\b|(?:[_-]|\b)(?:here|placeholder|goes-here)$|^x{3,}$|^placeholder\b/i,
+  // YOUR_TOKEN, your-token-here, INSERT_KEY, change-me, my-secret, xxxx, re_…
+  /^your\b|^your[_-]|(?:[_-]|\b)(?:here|placeholder|goes-here)$|^x+$|^placeholder\b|^[\w-]{0,8}(?:…|\.{3})$|^\w{1,10}_$/i,
+  new RegExp(
+    `^(?:insert|replace|enter|put|change|add|paste)[_-](?:me|it|this|with|your|the|a|in|${secretWord})\\b`,
+    'i',
+  ),
+  new RegExp(
+    `^(?:insert|replace|enter|put|change|add|paste|my|some|the)[_-](?:\\w+[_-])*(?:${secretWord})$`,
+    'i',
+  ),
   // Paths and URLs; passwords in URLs are found by another rule
   /^(?:~|\.{1,2}|[A-Za-z]:)[\\/]|^(?:\/[\w.@-]{1,24}){2,}\/?$|^[a-z][a-z\d+.-]{1,20}:\/\//i,
   // env:NAME, arn:aws:…, file:x
   /^(?:arn|env|file|keychain|keyring|secretref|sops|ssm|vault):\S/i,
+  // A file, a command, a version, the rest of an expression of sed
+  /^(?:[\w.@-]{1,40}\/){1,12}[\w.-]{1,60}\.[a-z]{1,5}$/i,
+  /^(?:openssl|cat|pwgen|uuidgen|head|gpg|pass|op|vault|aws|gcloud|kubectl|gh|echo|sed|grep|base64|security) [\w-]/,
+  /^[\^~]?\d{1,4}\.\d{1,4}\.\d{1,4}$|^\/\/[a-z]{0,2}$|^(?:\.|\\[a-zA-Z]|\[[^\]\s]{1,40}\])[*+]/,
+  // A request, a header with a reference
+  /^(?:GET|POST|PUT|PATCH|DELETE|HEAD) \/|^(?:basic|bearer|token) [$<{%]/i,
   // Public keys of ssh
   /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-/,
 ];
 
-/** A name without digits, as code has them. */
-const name = '[A-Za-z_$][A-Za-z_$]{0,60}\\d{0,2}';
+/** A name as code has them: `bin2hex`, `value1`. */
+const name = '[A-Za-z_$][A-Za-z_$]{0,60}(?:(?:2|8|16|32|64|128|256|512)[A-Za-z_$]{1,40})?\\d{0,2}';
 const path = `${name}(?:(?:\\?\\.|\\.|::|->)${name}){0,8}`;
 
 /** What follows a call or an element. */
@@ -48,19 +63,38 @@ const code = [
     'i',
   ),
   new RegExp(`^\\w{0,60}(?:${secretWord})s?[!?]?(?:\\?\\.|\\.|::|->)[A-Za-z_$]`, 'i'),
+  // A constant before the next statement, in code without white space
+  /^(?:null|undefined|void 0|true|false|this\.[\w.]+|!?[01])[;,)=&|]/,
   // A type with parameters, an operator, the head of a block, the message of ${NAME:?message}
   /^[A-Z]\w*<|^(?:&&|\|\||!==?|>=|[&*+!>|-]$|&(?:mut|str|'\w+)\b)|^[|>][+-]?\d?$|^[\\?]/,
 ];
 
 /** A call or an element that goes on behind white space. */
-const openCall = new RegExp(`^${path}[!?]?(?:\\(["'\`{[(]?|\\[["'\`]?)[\\w$.:,=&*'"-]{0,80}$`);
+const openCallAtEnd = new RegExp(`^${path}\\($`);
+const openCall = new RegExp(
+  `^${path}[!?]?(?:\\(["'\`{[(]?|\\[["'\`]?)[\\w$.:,=&*'"/~@%{}(-]{0,80}$`,
+);
 const closing = /^[^\n]{0,80}[)}\]>]/;
 
-/** Identifiers: `dbPassword`, `user_token`, `password`. */
+/** What names of secrets say about them. */
+const qualifier =
+  'access|account|acl|admin|api|app|application|auth|aws|azure|backup|bearer|bot|cache|ci|client|confirm|confirmed|confirmation|cookie|cron|csrf|current|database|db|default|deploy|device|docker|encoded|encrypted|encryption|expected|forgot|ftp|gateway|git|github|gitlab|hashed|http|id|input|internal|invalid|jwt|key|ldap|login|mail|master|mcp|my|mysql|new|npm|oauth|old|page|pass|password|pg|plain|postgres|private|proxy|public|raw|redis|refresh|registry|repeat|repository|request|reset|root|s3|secret|server|service|session|shared|signing|smtp|ssh|ssl|storage|store|stored|system|temp|tls|token|upload|user|valid|verify|webhook|worker|wrong|x|xsrf';
+/** Names of secrets: `dbPassword`, `user_token`, `password`. A name with other words may be a password: `mySommerKey`. */
 const identifiers = [
-  new RegExp(`^(?:[A-Za-z]+[_-])*(?:${secretWord})s?$`, 'i'),
-  /^[A-Za-z]*[a-z](?:Pass(?:word|wd|phrase|code)?|Pwd|Secret|Token|Key|Credential|Auth|Cookie)s?$/,
+  new RegExp(`^(?:(?:${qualifier})[_-])*(?:${secretWord}|pw)s?$`, 'i'),
+  // The name of a variable of the environment
+  /^[A-Z][A-Z\d]*(?:_[A-Z\d]+)*_(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|KEY|CREDENTIALS?|AUTH)S?$/,
+  new RegExp(
+    `^(?:${qualifier})(?:${capitalized(qualifier)})*(?:Password|Passphrase|Secret|Token|Key|Credential|Cookie)s?$`,
+  ),
 ];
+
+function capitalized(words: string): string {
+  return words.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
+}
+/** A variable with the name of a secret, in code. */
+const secretVariable =
+  /^[a-z][A-Za-z]*(?:Pass(?:word|wd|phrase|code)?|Pwd|Secret|Token|Key|Credential|Auth|Cookie)s?$|^[a-z]+(?:_[a-z]+)*_(?:pass(?:word|wd|phrase)?|pwd|secret|token|key|credential|auth)s?$/;
 
 /** Only the start of longer values is checked. */
 const LONG_VALUE = 200;
@@ -75,7 +109,7 @@ function wordList(text: string): ReadonlySet<string> {
 const words = wordList(`
   null nil none undefined true false yes no on off n/a na nan empty unset set unknown default required optional
   missing invalid valid expired expires wrong incorrect hidden masked redacted removed omitted disabled enabled changed
-  revoked refused denied rejected accepted string str text char varchar number int integer bool boolean byte bytes
+  revoked refused denied rejected accepted string string_value todo fixme tbd str text char varchar number bigint int integer bool boolean byte bytes
   buffer object any void never self this input output await new async typeof function return import from if is
   to for and or in with the a an as not of must may can cannot will was has have when use used uses option options
   flag argument parameter prompt stdin file env environment vault keychain value example
@@ -84,6 +118,7 @@ const words = wordList(`
   read write files minimum maximum min max obligatoire requis obligatorio requerido 必填 必須
   expected hover focus active visited checked
   see at by per each every another other both either only see please enter
+  siehe bitte muss darf wird wurde neu neues too authorization passwort kennwort
   falsch ungültig fehlt abgelaufen erforderlich optional unbekannt keine keins geändert gesetzt
 `);
 
@@ -97,7 +132,7 @@ const labels = new RegExp(
 const functionWord =
   'is|are|was|be|been|the|a|an|your|my|our|this|that|must|may|can|should|will|not|no|at|of|for|to|from|in|on|with|and|or|if|it|has|have|does|do|please|enter|see|by|as|than|then|when|which|who|until|before|after|der|die|das|und|oder|ist|für|mit|von|im|nicht';
 const inSentence = new RegExp(`(?:^|\\s)(?:${functionWord})(?=[\\s,.;:!?]|$)`, 'i');
-const labelNext = new RegExp(`^[ \\t]+(?:${secretWord})s?\\b`);
+const labelNext = new RegExp(`^(?:[ \\t]+\\p{Ll}+){0,3}[ \\t]+(?:${secretWord})s?\\b`, 'u');
 const beginsWithFunctionWord = new RegExp(`^[ \\t]+(?:${functionWord})(?=[\\s,.;:!?]|$)`);
 
 /**
@@ -110,11 +145,13 @@ export function isHarmless(value: string, context: ValueContext): boolean {
   if (value.length < (isExact ? 1 : 3) || /^\d{1,3}$/.test(value)) return true;
   if (value.length > LONG_VALUE) return !isQuoted && longCode.test(value);
   if (isWord(value)) return true;
+  if (isRuleList(value)) return true;
   if (identifiers.some((pattern) => pattern.test(value))) return true;
   if (references.some((pattern) => pattern.test(value))) return true;
   if (isQuoted) return isLabel(value);
   if (code.some((pattern) => pattern.test(value))) return true;
   if (isStructure(value, context.next)) return true;
+  if (openCallAtEnd.test(value) && /^[ \t]*(?:\r?\n|$)/.test(context.next)) return true;
   if (openCall.test(value) && /^[\s"'`,)\]]/.test(context.next) && closing.test(context.next))
     return true;
   return isReference(value, context) || (!isExact && isProse(value, context));
@@ -124,6 +161,14 @@ export function isHarmless(value: string, context: ValueContext): boolean {
 function isStructure(value: string, next: string): boolean {
   if (!/^[({[<]/.test(value)) return false;
   return value.length === 1 || /[)}\]>]/.test(value) || closing.test(next);
+}
+
+/** The rules of a validator: `required|string|min:12`. */
+function isRuleList(value: string): boolean {
+  const [first = '', ...others] = value.split('|');
+  return (
+    others.length > 0 && isWord(first) && others.every((rule) => /^[a-z_]+(?::[\w,]+)?$/.test(rule))
+  );
 }
 
 function isWord(value: string): boolean {
@@ -147,25 +192,53 @@ function isLabel(value: string): boolean {
 /** What precedes a name that code declares or assigns. */
 const declaration =
   /(?:^|[\s(,;{<])(?:(?:const|let|var|val|final|auto|mut|static|readonly|private|public|protected|abstract|override|export|def|type|String|string|char|func|fn|case|for|if|return)[ \t*&]|(?:this|self)\.|\$this->)[^"'=]*$/;
+/** The same without white space around `=`; `export NAME=value` and `readonly NAME=value` are of a shell. */
+const exactDeclaration =
+  /(?:^|[\s(,;{<])(?:(?:const|let|var|val|final|auto)[ \t*&]|(?:this|self)\.|\$this->)[^"'=]*$/;
 const variable = new RegExp(`^${path}[!?]?$`);
+const member = new RegExp(`^${name}\\.${name}$`);
+/** `CryptoKey`, `ApiKey` */
+const secretType =
+  /^[A-Z][a-z]{1,12}(?:[A-Z][a-z]{1,12})?(?:Key|Token|Secret|Credentials?|Password)$/;
+/** An object in an argument or with shorthands, which YAML does not have. */
+const inCode = /[\w$]\([^()]{0,80}\{|\{[^{}]*(?:\.{3}|[\w$]\(|=>)|\{ (?:[^{}:]*:[^{}:,]*,)* ?\w+,/;
 const typeName = /^[A-Z][a-z\d]+(?:[A-Z][a-z\d]*)+$/;
 
 /** A variable or a type in code, which only its surroundings tell from a secret. */
 function isReference(value: string, { before, next, isExact }: ValueContext): boolean {
-  if (variable.test(value) && declaration.test(before)) return true;
-  // `token: TokenSource,` and `secret = KeyObject | null`
-  return !isExact && typeName.test(value) && /^[ \t]{0,2}(?:[;,)>|&[]|=[^=])/.test(next);
+  // `const secret = former`, `const token = /^[a-z]+$/`
+  const isDeclared = (isExact ? exactDeclaration : declaration).test(before);
+  if (isDeclared && (variable.test(value) || /^\/|^[A-Za-z_$][\w$.]{0,100}\(/.test(value)))
+    return true;
+  if (isExact) return false;
+  // A line of code that ends, or goes on with an operator
+  if (
+    variable.test(value) &&
+    /^[ \t]*(?:[,;][ \t]*(?:\r?\n|$)|(?:[=!]==?|&&|\|\||\?\??|\+)[ \t])/.test(next)
+  )
+    return true;
+  if (member.test(value) && /^ = \w/.test(next)) return true;
+  // `{ password: plainPassword }`, `login({ password: given })`
+  if (secretVariable.test(value) && /^[ \t]{0,2}[,;)}\]]/.test(next)) return true;
+  if (variable.test(value) && /^[ \t]{0,2}[,})]/.test(next) && inCode.test(before + next))
+    return true;
+  // `token: TokenSource,`, `secret = KeyObject | null` and `tokens: Map<string, string>`
+  if (/^[A-Z][A-Za-z]+$/.test(value) && /^<[A-Za-z]/.test(next)) return true;
+  if (secretType.test(value) && !/["']/.test(before)) return true;
+  return typeName.test(value) && /^[ \t]{0,2}(?:[;,)>|&[]|=[^=])/.test(next);
 }
 
 /** The first word of a sentence, or a number of characters. */
 function isProse(value: string, { before, next }: ValueContext): boolean {
   if (/^\d[\d-]*$/.test(value))
     return /^ (?:characters|chars|bytes|digits|letters|words)\b/.test(next);
-  if (!/^[\p{L}'’-]+$/u.test(value) || !/^[ \t]+\p{L}/u.test(next)) return false;
+  if (!/^[\p{L}'’-]+$/u.test(value) || !/^[,;]?[ \t]+\p{L}/u.test(next)) return false;
   // The next name.
-  if (/^[ \t]+[\w.-]{1,40}["']?[ \t]?[:=]/.test(next)) return false;
+  if (/^[,;]?[ \t]+[\w.-]{1,40}["']?[ \t]?[:=]/.test(next)) return false;
   if (!/^\p{Ll}/u.test(value)) return labelNext.test(next);
   // A line that begins with the name, as the subject of a commit does, is a sentence sooner than a line of a log.
-  const lower = /^[\w\s(-]{0,12}$/.test(before) ? /^[ \t]+\p{Ll}+/u : /^(?:[ \t]+\p{Ll}+){2}/u;
+  const lower = /^[\w\s(-]{0,12}$/.test(before)
+    ? /^[,;]?[ \t]+\p{Ll}+/u
+    : /^[,;]?(?:[ \t]+\p{Ll}+){2}/u;
   return beginsWithFunctionWord.test(next) || lower.test(next);
 }

@@ -7,11 +7,15 @@ const nameEnd = new RegExp(
   [
     '(?:api|access|account|auth|client|consumer|deploy|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription|webhook|application|app|admin|license)[ _.-]?key(?:[ _.-]?(?:data|base(?:64)?))?',
     'key[_-]?(?:base|data)|pre[_-]?shared[_-]?key|(?<![A-Za-z])psk',
-    'pass(?:word|wd|phrase|code|(?==))|pwd|(?<=[_-])pass|(?<=_)auth(?==)|bindpw',
+    'pass(?:word|wd|phrase|code|(?==))|(?<!OLD)pwd(?![="\']{1,3}[/~])|(?<=[_-])(?:pass|pw)|(?<=_)auth(?==)|bindpw|rootpw',
+    // `pass` and `pw` are also counts of tests and widths: only in quotation marks, before one, or alone on a line.
+    '(?<![A-Za-z\\d.])(?-i:pass|pw)(?=["\']?\\s{0,4}[:=]\\s{0,4}["\']|["\']\\s{0,4}[:=])',
+    '(?<=(?:^|\\n)[ \\t+-]{0,16})(?-i:pass|pw)(?=[ \\t]{0,4}[:=][ \\t]{0,4}(?!\\d+(?:px)?\\b)[^\\s])',
+    '(?<![A-Za-z\\d.])(?-i:pass|pw|PW)(?=: ?[A-Za-z]{1,40}\\d)',
     'passwort|kennwort|contraseña|mot[ _-]de[ _-]passe|senha|hasło|пароль|密码|密碼|パスワード|비밀번호',
     'secret|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID',
     // Tokens of a parser, a model or a list in pages are no secrets.
-    '(?<!(?:expected |progress|next|page|continuation|cancellation|(?<![A-Za-z])(?:sync|resume|change|pad|eos|bos|unk|sep|cls|mask|stop|start|end|special))[ _.-]?)token',
+    '(?<!(?:expected |progress|next|page|continuation|cancellation|(?<![A-Za-z])(?:sync|resume|change|pad|eos|bos|unk|sep|cls|mask|stop|start|end|special|jsonweb))[ _.-]?)token',
   ].join('|'),
   'gi',
 );
@@ -21,7 +25,10 @@ const dockerAuth =
 
 /** Between a name and its value: an assignment, `value:` in a list of variables, an argument, a tag. */
 const assignment =
-  /(?:["'`\]\\]{0,6}|&quot;)[ \t]{0,16}(?:=>|:=|->(?=[ \t])|[:：](?![:=])|=(?![=~>])|%3[AaDd])[ \t]{0,32}/y;
+  /(?:["'`\]\\]{0,6}|\*\*|&quot;)[ \t]{0,16}(?:=>|:=|->(?=[ \t])|<-(?=[ \t]["'])|[:：](?![:=])|=(?![=~>])|%3[AaDd])(?:\*\*)?[ \t]{0,32}/y;
+/** The type of a variable, before its value: `: string = `, ` string = `, `[] = `, ` { get; set; } = `. */
+const typed =
+  /(?:\[\d{0,5}\]|[ \t]{0,4}[?!]?:[ \t]{0,4}(?:&(?:'static )?)?[A-Za-z][\w.<>[\]|? ]{0,40}|\}|[ \t]string|[ \t]\{ get;[\w; ]{0,30}\})[ \t]{0,4}=[ \t]{0,4}(?=["'`])/y;
 const valueBeside =
   /["'\\]{0,6},?(?:\s|\\[nrt]){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}|"\s{0,8}\{[^{}"]{0,80}\bdefault\s{0,8}=\s{0,8}|"\r?\n\r?\n|<\/key>\s{0,80}<string>/iy;
 const argumentGap = /[ \t]{1,8}|["'\\]{1,6}[ \t]{0,8},\s{0,80}/y;
@@ -31,9 +38,19 @@ const attributeEnd = /["'](?:\s[^<>\0]{0,200})?>(?:<value>)?(?=[^\s<])/y;
 const attributeBefore = /<[^<>]{0,200}\s(?:name|key)\s{0,4}=\s{0,4}["'][\w.-]{0,60}$/i;
 /** Between a name and a value in a sentence. */
 const isGap =
-  /[ \t]{1,4}(?:is|was|ist)[ \t]{1,4}(?=["'`]?[^\s"'`]{0,64}\d)(?=["'`]?[^\s"'`]{0,64}[A-Za-z])/y;
+  /[ \t]{1,4}(?:(?:for|of|on|für|von|zum|vom|bei)[ \t](?:[\p{L}\d.-]{1,40}[ \t]){0,2}[\p{L}\d.-]{1,40}(?=:)|is|was|ist|lautet)(?::?[ \t]{1,4}(?=["'][^"'\n]{3,64}["'])|:?[ \t]{1,4}(?=["'`]?[^\s"'`]{0,64}\d)(?=["'`]?[^\s"'`]{0,64}[A-Za-z]))/uy;
 /** The second argument of a call with two. */
 const callGap = /["']\s{0,8},\s{0,16}(?=["'][^"'\n]{1,256}["']\s{0,8}\))/y;
+/** The only argument of a call that sets the secret. */
+const setterGap = /\(\s{0,8}(?=(["'`])[^"'`\n]{1,256}\1\s{0,8}\))/y;
+const lastItem = /["'][^"'\n]{1,256}["']\s{0,8}[)\]]/y;
+const setterBefore = /(?:set|with)\w{0,30}$/i;
+/** A call around a string that is the value. */
+const wrapper =
+  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=["'`])/y;
+/** Between a name and a value that looks random. */
+const randomGap =
+  /[ \t](?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{20,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z])/y;
 /** An anchor or a type of YAML before the value, but no tag that reads the value elsewhere. */
 const yamlProperty = /(?:&[\w-]{1,60}|!!?(?:str|binary)?)[ \t]{1,8}(?=\S)/y;
 /** The head of a YAML block. */
@@ -47,7 +64,7 @@ const nameBefore = /[\w.$-]{0,80}$/;
 const optionBefore = /(?:^|[\s"'`=(\\[])-{1,2}[\w-]{0,60}$/;
 const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/i;
 const instructionBefore =
-  /(?:^|\n)\s{0,8}(?:ENV|ARG|setenv)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
+  /(?:^|\n)\s{0,8}(?:ENV|ARG|setenv|setx|#define)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
 const callBefore = /\w\(\s{0,8}["'][\w.-]{0,60}$/;
 const MAX_LOOK_BEHIND = 300;
 /** Longer harmless values are skipped. */
@@ -68,6 +85,11 @@ export function findNamedValues(text: string): Range[] {
   const found: Range[] = [];
   nameEnd.lastIndex = 0;
   for (let name = nameEnd.exec(text); name !== null; name = nameEnd.exec(text)) {
+    const list = findList(text, name.index, nameEnd.lastIndex);
+    if (list !== null) {
+      found.push(...list.filter(({ isHarmless }) => !isHarmless));
+      continue;
+    }
     const value = findValue(text, name.index, nameEnd.lastIndex);
     if (value === null) continue;
     if (!value.isHarmless) found.push(value);
@@ -88,6 +110,40 @@ interface Value extends Range {
   isHarmless: boolean;
 }
 
+/** The start of a list of strings: `passwords = ["a", "b"]`, and a list of YAML. */
+const listStart = /s?["']?\s{0,4}(?:=>|:=|[:=])\s{0,8}(?:\[|\w{0,20}\{|\()\s{0,80}(?=["'])/y;
+const listItem = /(["'])((?:(?!\1)[^\\\r\n\0]|\\.){0,1024})\1(?:\s{0,80},\s{0,80})?/y;
+const yamlListStart = /s?["']?:[ \t]{0,8}\r?\n(?=[ \t]{0,80}- )/y;
+const yamlListItem =
+  /[ \t]{0,80}- (["']?)([^\s"':{}[\]#\0][^\s"'\0]{0,1023})\1[ \t]{0,8}(?:\r?\n|$)/y;
+const MAX_ITEMS = 1_000;
+
+/** The strings of the list that starts behind a name; null if there is none. */
+function findList(text: string, nameAt: number, at: number): Value[] | null {
+  const list = skip(listStart, text, at);
+  const first = list > at ? list : skip(yamlListStart, text, at);
+  if (first === at) return null;
+  const item = list > at ? listItem : yamlListItem;
+  const values: Value[] = [];
+  let next = first;
+  for (let count = 0; count < MAX_ITEMS; count += 1) {
+    item.lastIndex = next;
+    const [all, quote = '', content = ''] = item.exec(text) ?? [];
+    if (all === undefined) break;
+    // A key of an object.
+    if (list > at && text[item.lastIndex] === ':') return null;
+    const start = next + all.indexOf(quote + content) + quote.length;
+    const range = { start, end: start + content.length };
+    const value = judge(text, nameAt, range, {
+      isExact: false,
+      isQuoted: list > at || quote !== '',
+    });
+    if (value !== null) values.push(value);
+    next = item.lastIndex;
+  }
+  return values;
+}
+
 /** The value of the name whose last word is there; null if there is none. */
 function findValue(text: string, nameAt: number, nameEndAt: number): Value | null {
   const gapEnd = (pattern: RegExp) => {
@@ -95,23 +151,33 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
     return pattern.test(text) ? pattern.lastIndex : -1;
   };
   const read = (at: number, place: Place) => readValue(text, nameAt, at, place);
+  const declared = gapEnd(typed);
+  if (declared >= 0) return read(declared, false);
   const assigned = gapEnd(assignment);
   if (assigned >= 0) {
     const gap = text.slice(nameEndAt, assigned);
     const isExact = gap === '=' || /^%3[AaDd]$/.test(gap);
+    if (isNoName(text, nameAt, assigned, gap)) return null;
     if (isExact) return read(assigned, isInQuery(text, nameAt) ? 'query' : true);
     return (
       readBlock(text, nameAt, assigned) ??
       readPassphrase(text, nameAt, assigned) ??
-      read(skip(yamlProperty, text, assigned), false)
+      read(skip(wrapper, text, skip(yamlProperty, text, assigned)), false)
     );
   }
   const next = text[nameEndAt] ?? '';
-  if (!' \t\n\r"\'\\><'.includes(next) || next === '') return null;
+  if (next === '(') {
+    const argument = gapEnd(setterGap);
+    const around = text.slice(Math.max(0, nameAt - 40), nameAt);
+    const isSetter =
+      setterBefore.test(around) || (/\.\w{0,30}$/.test(around) && isPassword(text, nameAt));
+    return argument >= 0 && isSetter ? read(argument, true) : null;
+  }
+  if (!' \t\n\r"\'\\><,'.includes(next) || next === '') return null;
   const beside = gapEnd(valueBeside);
   if (beside >= 0) return read(beside, text[beside - 1] === '>' ? 'tag' : false);
   const before = text.slice(Math.max(0, nameAt - MAX_LOOK_BEHIND), nameAt);
-  if (/<[\w.:-]{0,60}$/.test(before)) {
+  if (/(?<!\w)<[\w.:-]{0,60}$/.test(before)) {
     const at = gapEnd(tagEnd);
     return at >= 0 ? read(at, 'tag') : null;
   }
@@ -121,14 +187,38 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
   if (second >= 0 && callBefore.test(before)) return read(second, true);
   const told = gapEnd(isGap);
   if (told >= 0) return read(told, true);
+  const random = gapEnd(randomGap);
+  if (random >= 0) return read(random, true);
   const at = gapEnd(argumentGap);
   if (at < 0 && !netrcBefore.test(before)) return null;
+  // A hyphen at the start of a line is the mark of a list or of a removed line.
+  if (/\n-\w*$/.test(before)) return null;
   if (optionBefore.test(before)) return text[at] === '-' ? null : read(at, true);
   if (netrcBefore.test(before)) return read(gapEnd(/\s{1,80}/y), true);
   if (instructionBefore.test(before)) return read(at, true);
-  const isPassword = /^pass|^pwd/i.test(text.slice(nameAt, nameEndAt));
+  if (text.slice(nameEndAt, at).includes(',')) {
+    // `('smtp_password', 'value')`, but neither `'user', 'password', 'host'` nor `hash('password', salt)`
+    const isPair = /[[(]\s{0,8}["']$/.test(before) && skip(lastItem, text, at) > at;
+    if (!isPair && !/["'][\w.-]{1,60}[_.-]$/.test(before)) return null;
+  }
   const isGiven = text[at] === "'" || (text[at] === '"' && /\b(?:set|with)\s{1,4}$/i.test(before));
-  return isPassword && isGiven ? read(at, false) : null;
+  return isGiven && isPassword(text, nameAt) ? read(at, false) : null;
+}
+
+function isPassword(text: string, nameAt: number): boolean {
+  return /^(?:pass|pwd)/i.test(text.slice(nameAt, nameAt + 4));
+}
+
+/** Whether the name is part of a string that ends before the value, `'token=' + x`, of a choice or of an ARN. */
+function isNoName(text: string, nameAt: number, at: number, gap: string): boolean {
+  const around = text.slice(Math.max(0, nameAt - 100), nameAt);
+  if (gap === ':') return /\barn:aws[\w-]{0,10}:[^\s"']{0,80}:$/.test(around);
+  // `given ? 'change the password' : other`
+  if (/^["'`)\]]?\s+:\s/.test(gap)) return /[\w)\]] \? [^\n]*$/.test(around);
+  const quote = text[at] ?? '';
+  if (gap !== '=' || (quote !== '"' && quote !== "'")) return false;
+  const name = nameBefore.exec(around)?.[0] ?? '';
+  return around.at(-1 - name.length) === quote && /^[ \t]?[,+)]/.test(text.slice(at + 1, at + 3));
 }
 
 /** The position after a sticky pattern, or the given one if it does not match. */
@@ -195,6 +285,9 @@ type Place = boolean | 'query' | 'tag';
 /** The value that starts there, quoted or not. `true`: a place where there is no prose. */
 function readValue(text: string, nameAt: number, at: number, place: Place): Value | null {
   const isExact = place !== false;
+  // A placeholder, `Bearer <TOKEN>`, and no tag
+  if (place === 'tag' && /^["'`.,;:)][^<]*$/.test(text.slice(at, measureBare(text, at, place) + 1)))
+    return null;
   const quote = readQuote(text, at);
   if (quote === null) {
     const end = measureBare(text, at, place);
@@ -259,7 +352,7 @@ function findClosing(text: string, start: number, quote: string): number | null 
 
 /** Ends an unquoted value: white space, a closing character around it, or the next item of a list. */
 const bareEnd =
-  /[\s\0]|\\[nrt"']|["'`](?=[\s,;:)\]}]|$)|<(?=[/A-Za-z!])|&(?=(?:amp;)?[\w.%-]{1,64}=)|;(?=\s|$|[\w .-]{1,64}=)|,(?=\s|$|["'\w-]{1,64}\s?[=:])|&quot;/g;
+  /[\s\0]|\\[nrt"']|["'`](?=[\s,;:)\]}]|$)|<(?=[/A-Za-z!])|&(?=(?:amp;)?[\w.%-]{1,64}=)|;(?=\s|$|[\w .-]{1,64}=)|,(?=\s|$|["'\w./-]{1,64}\s?[=:])|&quot;/g;
 const queryEnd = /[\s&;#"'<>`\\\0]/g;
 const tagValueEnd = /[<\r\n\0]/g;
 
@@ -270,7 +363,7 @@ function measureBare(text: string, start: number, place: Place): number {
   if (place === 'query' || place === 'tag') return end;
   // Exclude characters that close a sentence or list around the value.
   const value = text.slice(start, end);
-  return /^[A-Za-z_$][\w$.]*\(|^[[{(<$]/.test(value)
+  return /^[A-Za-z_$](?:[\w$.]|::|->)*\(|^[[{(<$]/.test(value)
     ? end
     : start + value.replace(/[,.;:)\]}"'`]{1,8}$/, '').length;
 }

@@ -41,7 +41,9 @@ export function findPrivateKeys(text: string): Range[] {
     }
     // A key without an end extends at most to the next key.
     const most = begins[n + 1]?.index ?? text.length;
-    found.push({ start: at, end: endAt <= most ? endAt : measureBody(text, at, bodyAt, most) });
+    const last = endAt <= most ? endAt : measureBody(text, at, bodyAt, most);
+    // A marker alone is no key.
+    if (last > bodyAt) found.push({ start: at, end: last });
   }
   for (const { 0: key, index } of findAll(text, encoded)) {
     if (Buffer.from(key.slice(0, 120), 'base64').includes('PRIVATE KEY')) {

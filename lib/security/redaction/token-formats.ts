@@ -92,6 +92,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   form('dt0c01. dt0s01. dt0s16.', /[A-Z\d]{24}\.[A-Z\d]{64}/y),
   form('sl.', /[\w-]{100,2048}/y),
   // Hashes of passwords
+  form('{SSHA} {SHA} {SMD5} {SSHA256} {SSHA512}', /[+/A-Za-z\d]{24,128}={0,2}/y),
   form('$2a$ $2b$ $2y$', /\d\d\$[./A-Za-z\d]{53}/y),
   form('$1$ $apr1$ $5$ $6$', /(?:rounds=\d{1,9}\$)?[./A-Za-z\d]{1,16}\$[./A-Za-z\d]{22,86}/y),
   form('$y$ $7$ $gy$', /[./A-Za-z\d]{1,16}\$[./A-Za-z\d]{1,86}\$[./A-Za-z\d]{43}/y),
@@ -101,6 +102,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   ),
   // Issue trackers, monitoring, CI
   form('lin_api_ lin_oauth_', /[A-Za-z\d]{32,64}/y),
+  form('tk_', /[a-z\d]{29}(?![A-Za-z\d])/y),
   form('ntn_', /[A-Za-z\d]{40,64}/y),
   form('secret_', /[A-Za-z\d]{43}(?![A-Za-z\d])/y),
   form('pat', /[A-Za-z\d]{14}\.[\da-f]{64}/y),

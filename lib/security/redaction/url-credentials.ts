@@ -45,7 +45,8 @@ function measureIrregular(text: string, start: number): number {
   const found = irregularPassword.exec(text);
   // Text after a closing quotation mark belongs to another value.
   if (found === null || /["']\s{0,8}[,:;)\]}]|:\/\//.test(found[1] ?? '')) return 0;
-  return found[0].length - 1;
+  const length = found[0].length - 1;
+  return placeholder.test(found[0].slice(0, length)) ? 0 : length;
 }
 
 /** Length of the user-info at the start of a URL without its scheme; 0 if there is none to mask. */
@@ -63,6 +64,7 @@ function measureCredentials(rest: string, scheme: string): number {
     if (!hasPassword && !isToken(user)) return 0;
     const isOrdinary = hasPassword ? /["',]/.test(user) : /^$|[^\w.~%!$&*+=-]/.test(user);
     if (isOrdinary) return 0;
+    if (hasPassword && placeholder.test(authority.slice(0, inAuthority))) return 0;
     // A database password may contain both an @ and a slash.
     const last = rest.lastIndexOf('@');
     const isPassword = isDatabase && !/["',?]/.test(rest.slice(inAuthority, last));
@@ -75,6 +77,10 @@ function measureCredentials(rest: string, scheme: string): number {
   if (!port.test(afterColon)) return last;
   return isDatabase && !/["',?]/.test(rest.slice(0, last)) ? last : 0;
 }
+
+/** `user:password` in a document, and a variable, a template or stars for the password. */
+const placeholder =
+  /^(?:\[?user(?:name)?:(?:password|passwd|pass|pw)|[^:]*:(?:\$\{[^}]*\}|\$\(\w+\)|\$[A-Z_]{2,}|\{\{?[ \w.]+\}?\}|%\w|\*{3,}|x{3,}|…|\.{3}))$/i;
 
 /** Whether one part of a user is long and looks random. */
 function isToken(user: string): boolean {

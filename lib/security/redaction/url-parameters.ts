@@ -1,3 +1,4 @@
+import { isHarmless } from './harmless-values.ts';
 import { BARRIER } from './mask.ts';
 import { isSecretName } from './named-values.ts';
 import { findAll, type Range } from './ranges.ts';
@@ -19,7 +20,11 @@ export function findParameters(text: string): Range[] {
   for (const match of findAll(text, secretParameter)) {
     const [all, value = ''] = match;
     const name = all.slice(0, all.length - value.length - 1);
-    if (!/token$/i.test(name) || isSecretName(name)) add(match, value);
+    if (/token$/i.test(name) && !isSecretName(name)) continue;
+    // ODBC puts a value in braces, as templates do a name.
+    const bare = value.replace(/^\{(.*)\}$/, '$1');
+    if (!isHarmless(bare, { isExact: true, isQuoted: false, before: '', next: '' }))
+      add(match, value);
   }
   for (const match of findAll(text, possibleParameter)) {
     if (isRandom(match[1] ?? '')) add(match, match[1] ?? '');
