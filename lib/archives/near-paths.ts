@@ -23,8 +23,8 @@ export function findNearPaths(wanted: string): NearPaths {
     add(path) {
       const lower = path.toLowerCase();
       const [parent, base] = split(lower);
-      if (lower === asked) same.push(path);
-      else if (base === name && elsewhere.length < MAX_COMPARED) elsewhere.push(path);
+      if (lower === asked && same.length < MAX_NAMED) same.push(path);
+      else if (base === name && elsewhere.length < MAX_NAMED) elsewhere.push(path);
       else if (parent === folder && beside.size < MAX_COMPARED) beside.set(base, path);
       else if (others.size < MAX_COMPARED) others.set(lower, path);
     },

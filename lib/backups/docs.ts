@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import QuickLRU from 'quick-lru';
 import * as z from 'zod';
 import type openapi from '../../openapi.json';
 import { basePathOf } from '../http/env.ts';
@@ -56,8 +57,8 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The document by base path, of which a process has one. */
-const documents = new Map<string, SendStatic>();
+/** The document by base path. A process has one or two, unless a trusted proxy passes on what clients claim. */
+const documents = new QuickLRU<string, SendStatic>({ maxSize: 4 });
 
 function prepareDocument(base: string): SendStatic {
   const load = async () => {

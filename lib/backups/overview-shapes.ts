@@ -130,7 +130,7 @@ export const overview = z
     }),
     usual_interval_ms: milliseconds.nullable().meta({
       description:
-        'BACKUP_EVERY of the server, otherwise the median time between the starts of the last 20 finished runs; null with fewer than 3.',
+        'BACKUP_EVERY of the server, otherwise the interval of the `--every` of the worker, otherwise the median time between the starts of the last 20 finished runs, without those that were started by hand; null with fewer than 3, or if most are not about as far apart.',
     }),
     is_interval_declared: z.boolean().meta({
       description:

@@ -5,6 +5,7 @@ import type { Environment } from '../config/read.ts';
 import { replaceFile } from '../durable-files.ts';
 import { isSystemError, nullIfMissing } from '../files.ts';
 import { createGit, isGitFailure } from './git.ts';
+import { gitSettings } from './git-credential.ts';
 
 /** Where systems keep the authorities that they trust. */
 const SYSTEM_FILES = [
@@ -49,13 +50,7 @@ export async function trustInGit({
   }
   if (environment.GIT_SSL_CAINFO) return { ...environment, GIT_SSL_CAINFO: file };
   // As a setting, which one of the user for a single host still overrides.
-  const count = Number(environment.GIT_CONFIG_COUNT ?? 0) || 0;
-  return {
-    ...environment,
-    [`GIT_CONFIG_KEY_${count}`]: 'http.sslCAInfo',
-    [`GIT_CONFIG_VALUE_${count}`]: file,
-    GIT_CONFIG_COUNT: String(count + 1),
-  };
+  return { ...environment, ...gitSettings(environment, [['http.sslCAInfo', file]]) };
 }
 
 /** The authorities that git trusts by itself: those of one file that the user has chosen, or all that are known here. */

@@ -79,7 +79,7 @@ export const searchEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       isReading: true,
       summary: 'Search logs, results and investigations by words and similarity',
       description:
-        'Combines full text and the vectors of the active generation by rank. Results with all words come first; if there are too few, results with most of the words follow. The answer is degraded without vectors (full text only), and when the search was cut short after 0.6 seconds. Investigations are answers of the chat; only your own are found.',
+        'Combines full text and the vectors of the active generation by rank. Results with all words come first; if there are too few, results with most of the words follow. The answer is degraded without vectors (full text only), and when the search was cut short after SEARCH_TIME_BUDGET_SECONDS. Investigations are answers of the chat; only your own are found.',
       body: { encoding: 'json', schema: searchBody },
       responses: {
         200: wrapped('The results, best first.', searchAnswer),

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readProc, readProcess } from './process-info.ts';
 
 const CHECK_EVERY_MS = 500;
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -39,17 +39,5 @@ function findNpm(parent: number): number | null {
 
 /** The parent of a process on Linux; 0 if it has ended. */
 function parentOf(pid: number): number {
-  const stat = readProc(pid, 'stat');
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
-}
-
-/** Empty if the process has ended. */
-function readProc(pid: number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ESRCH') return '';
-    throw error;
-  }
+  return readProcess(pid)?.parent ?? 0;
 }

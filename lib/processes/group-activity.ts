@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { readProc, readProcess } from './process-info.ts';
 
 /** A process of a group, and what it has done so far. */
 export interface GroupProcess {
@@ -11,27 +12,17 @@ export interface GroupProcess {
   bytes: number;
 }
 
-/**
- * Reads what the processes of a group do; null where the system does not tell (it has no /proc of Linux). Synchronous,
- * because Node's file threads may all be waiting for a file system that hangs, which /proc does not.
- */
+/** Reads what the processes of a group do; null where the system does not tell (it has no /proc of Linux). */
 export function readGroup(group: number): GroupProcess[] | null {
   if (process.platform !== 'linux') return null;
   const found: GroupProcess[] = [];
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
-    const stat = readIfThere(`/proc/${pid}/stat`);
-    // The name is in brackets and may contain any characters, also brackets.
-    const end = stat.lastIndexOf(')');
-    const fields = stat.slice(end + 2).split(' ');
-    if (end < 0 || Number(fields[2]) !== group) continue;
-    found.push({
-      pid,
-      program: stat.slice(stat.indexOf('(') + 1, end),
-      ticks: Number(fields[11]) + Number(fields[12]),
-      bytes: countBytes(readIfThere(`/proc/${pid}/io`)),
-    });
+    const info = readProcess(pid);
+    if (info?.group !== group) continue;
+    const { program, ticks } = info;
+    found.push({ pid, program, ticks, bytes: countBytes(readProc(pid, 'io')) });
   }
   return found;
 }
@@ -39,15 +30,4 @@ export function readGroup(group: number): GroupProcess[] | null {
 function countBytes(io: string): number {
   const counts = [...io.matchAll(/^(?:rchar|wchar|read_bytes): (\d+)$/gm)];
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
-}
-
-/** Empty if the process has ended, or belongs to another user. */
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(code)) return '';
-    throw error;
-  }
 }

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../json.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { isRunning } from './process-info.ts';
 
 const note = z.object({ host: z.string(), pid: z.int(), command: z.string(), since: z.string() });
 
@@ -36,7 +37,7 @@ export function forgetHolder(lockFile: string): void {
 export function findHolder(lockFile: string): LockHolder | null {
   try {
     const { data } = note.safeParse(parseJson(readFileSync(noteOf(lockFile), 'utf8')));
-    return data === undefined || data.host !== hostname() ? null : data;
+    return data?.host === hostname() && isRunning(data.pid) ? data : null;
   } catch {
     // The lock may just have been taken, or belong to an earlier version.
     return null;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { nullIfMissing } from '../files.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { counted } from '../text/units.ts';
+import { isRunning } from './process-info.ts';
 
 /** The age at which a folder of another machine is removed. */
 const FOREIGN_LEFTOVER_MS = 24 * 60 * 60_000;
@@ -86,15 +87,4 @@ export function describeStuck({ count, path, reason }: StuckLeftovers): string {
   return cleanText(
     `${what} left by a killed process cannot be removed and must be removed by hand, first ${path}: ${cleanText(reason, 300)}`,
   );
-}
-
-function isRunning(pid: number): boolean {
-  // It is not in use, so an earlier process had the same id, as in a restarted container.
-  if (pid === process.pid) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

@@ -2,8 +2,8 @@
 export const WINDOW_MS = 60_000;
 
 /**
- * Requests per minute: per anonymous address, per address for files of the page, per address for cross-site requests, per address forwarded by
- * a caller with the internal secret, per user, and per MCP token.
+ * Requests per minute: per anonymous address, per address for files of the page, per address for cross-site requests,
+ * per address forwarded by a caller with the internal secret, per user, and per MCP token.
  */
 export const rateLimits = {
   anonymous: 100,

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
-import type { Git } from '../git/git.ts';
+import { type Git, GitError } from '../git/git.ts';
 import { counted, formatBytes } from '../text/units.ts';
 
 /** Maximum number of files and folders. A repository of a few bytes can have a tree with a billion of them. */
@@ -26,7 +26,7 @@ const ADVICE = 'restore it with --bare, or with --no-limit to write them all the
 
 /** Measures what a checkout would write. Throws WorkTreeTooLarge as soon as it is too much, and GitError. */
 export async function measureWorkTree(
-  git: Git,
+  git: Pick<Git, 'stream'>,
   gitDir: string,
   commit: string,
 ): Promise<WorkTreeSize> {
@@ -59,11 +59,15 @@ export async function hasRoomFor(
 
 /** Throws WorkTreeTooLarge if a checkout would write too much, also for the disk of the folder, and GitError. */
 export async function requireRoom(
-  git: Git,
+  git: Pick<Git, 'stream'>,
   { folder, gitDir }: { folder: string; gitDir: string },
   commit: string,
 ): Promise<void> {
-  const size = await measureWorkTree(git, gitDir, commit);
+  const size = await measureWorkTree(git, gitDir, commit).catch((error: unknown) => {
+    if (!(error instanceof GitError && error.fault === 'timeout')) throw error;
+    const text = `its files could not be counted within a minute: ${ADVICE}`;
+    throw new WorkTreeTooLarge('CONFLICT', text, { cause: error });
+  });
   if (await hasRoomFor(folder, size)) return;
   const what = `${counted(size.files, 'file')} of ${formatBytes(size.bytes)}`;
   throw new WorkTreeTooLarge(

@@ -1,8 +1,8 @@
-import { chmod, lstat, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { databaseVariables } from '../../lib/config/database.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
-import { replaceFile, syncFile } from '../../lib/durable-files.ts';
+import { replaceFile, restrict, syncFile } from '../../lib/durable-files.ts';
 import { AppError } from '../../lib/errors.ts';
 import { nullIfMissing } from '../../lib/files.ts';
 import { counted, formatBytes } from '../../lib/text/units.ts';
@@ -135,7 +135,7 @@ async function prepareTarget(to: string): Promise<void> {
   if (names.length > 0 && !names.includes(UNFINISHED)) {
     throw new AppError('CONFLICT', `${to} is not empty: give a new folder`);
   }
-  if (process.platform !== 'win32') await chmod(to, 0o700);
+  if (process.platform !== 'win32') await restrict(to, 0o700);
   await writeFile(join(to, UNFINISHED), '', { mode: 0o600 });
   // It may be in a checkout, and contains secrets.
   await writeFile(join(to, '.gitignore'), '*\n', { mode: 0o600 });

@@ -6,10 +6,17 @@ import { archivePath, archiveVariables } from '../../lib/config/archives.ts';
 import { databaseVariables } from '../../lib/config/database.ts';
 import { configFolder, gitHostVariables } from '../../lib/config/git-host.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
+import { restrict, syncHandle } from '../../lib/durable-files.ts';
 import { AppError } from '../../lib/errors.ts';
 import { isSystemError, nullIfMissing, readChunks } from '../../lib/files.ts';
 import { parseJson } from '../../lib/json.ts';
 import { tryProcessLock } from '../../lib/processes/instant-lock.ts';
+import {
+  describeHolder,
+  findHolder,
+  forgetHolder,
+  noteHolder,
+} from '../../lib/processes/lock-holder.ts';
 import { takeProcessLock } from '../../lib/processes/process-lock.ts';
 import { findServer } from '../running-server.ts';
 
@@ -94,31 +101,47 @@ export function placesOf(environment: Environment, start: string): Places {
   };
 }
 
-/** Whether this is a lock in DATA_DIR. Opening it would release this process's own lock. */
-export const isLock = (name: string) => /^(?:lock\.sqlite|[\w-]+\.lock)(?:-\w+)?$/.test(name);
+/** Whether this is a lock in DATA_DIR, or says who holds one. Opening a lock would release this process's own lock. */
+export const isLock = (name: string) =>
+  /^(?:lock\.sqlite|[\w-]+\.lock)(?:-\w+|\.json)?$/.test(name);
 
 /** Runs `work` while no server and no worker can use a DATA_DIR. Throws CONFLICT if one does. */
 export async function whileUnused<Result>(
   dataDir: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const inUse = (what: string) =>
-    new AppError('CONFLICT', `${what} uses ${dataDir}: stop the server and every worker first`);
+  const files = { database: join(dataDir, 'lock.sqlite'), worker: join(dataDir, 'worker.lock') };
+  const inUse = (what: string, lockFile?: string) => {
+    const holder = lockFile === undefined ? null : findHolder(lockFile);
+    const who = holder === null ? what : `${what}, ${describeHolder(holder)},`;
+    return new AppError(
+      'CONFLICT',
+      `${who} uses ${dataDir}: stop the server and every worker first`,
+    );
+  };
   const unusable = (reason: string) =>
     new AppError('CONFLICT', `${dataDir} cannot be locked: ${reason}`);
   if ((await findServer(dataDir)) !== null) throw inUse('a running server');
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const database = await takeProcessLock(join(dataDir, 'lock.sqlite'), 0);
-  if (!database.held) throw database.busy ? inUse('a running server') : unusable(database.reason);
+  const database = await takeProcessLock(files.database, 0);
+  if (!database.held) {
+    throw database.busy ? inUse('a running server', files.database) : unusable(database.reason);
+  }
   try {
-    const worker = await tryProcessLock(join(dataDir, 'worker.lock'));
-    if (!worker.held) throw worker.busy ? inUse('a worker') : unusable(worker.reason);
+    noteHolder(files.database);
+    const worker = await tryProcessLock(files.worker);
+    if (!worker.held) {
+      throw worker.busy ? inUse('a worker', files.worker) : unusable(worker.reason);
+    }
     try {
+      noteHolder(files.worker);
       return await work();
     } finally {
+      forgetHolder(files.worker);
       worker.release();
     }
   } finally {
+    forgetHolder(files.database);
     await database.release();
   }
 }
@@ -171,8 +194,8 @@ export async function copyNew(
   let content: Content;
   try {
     content = await hash(readChunks(from), async (chunk) => void (await handle.writeFile(chunk)));
-    if (process.platform !== 'win32') await handle.chmod(mode);
-    await handle.sync();
+    if (process.platform !== 'win32') await restrict(to, mode);
+    await syncHandle(handle);
   } finally {
     await handle.close();
   }

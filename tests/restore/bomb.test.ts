@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
+import { type Git, GitError } from '../../lib/git/git.ts';
+import { requireRoom, WorkTreeTooLarge } from '../../lib/restore/measure-work-tree.ts';
 import { useSharedFolder } from '../support/folders.ts';
 import { createRepository, plantBomb, plantHugeFiles } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
@@ -62,4 +64,16 @@ it('without a limit, the other repositories come first', async () => {
   child.kill('SIGINT');
   await finished;
   expect(await readdir(join(folder, 'unlimited/local'))).toContain('small');
+});
+
+it('files that cannot be counted in time can be restored without a limit', async () => {
+  const slow: Pick<Git, 'stream'> = {
+    // biome-ignore lint/correctness/useYield: it ends before the first file.
+    async *stream() {
+      throw new GitError('git ls-tree did not end in time', 'timeout');
+    },
+  };
+  const counted = requireRoom(slow, { folder, gitDir: folder }, 'HEAD');
+  await expect(counted).rejects.toThrow(WorkTreeTooLarge);
+  await expect(counted).rejects.toThrow('--no-limit');
 });

@@ -154,12 +154,23 @@ describe('npm run move with a folder', () => {
     const withServer = await pack();
     await db.close();
     expect(withServer).toMatchObject({ code: 1, stdout: '' });
-    expect(withServer.stderr).toContain('a running server uses');
+    expect(withServer.stderr).toMatch(/a running server, process \d+ \(.+\), since 20\S+Z, uses/);
     const lease = await takeMachineLease(join(old, 'data'));
     const withWorker = await pack();
     if ('release' in lease) lease.release(true);
-    expect(withWorker.stderr).toContain('a worker uses');
+    expect(withWorker.stderr).toMatch(/a worker, process \d+ \(.+\), since 20\S+Z, uses/);
     expect(await readdir(folder)).not.toContain('packed');
+  });
+
+  it('packs no notes of who holds a lock, such as a killed server leaves', async () => {
+    const note = '{"host":"old","pid":1,"command":"npm run start","since":"2026-01-02T03:04:05Z"}';
+    for (const name of ['lock.sqlite.json', 'worker.lock.json']) {
+      await writeFile(join(old, 'data', name), note);
+    }
+    expect((await pack()).code).toBe(0);
+    const names = await readdir(join(packed, 'data'));
+    expect(names.filter((name) => /lock/.test(name))).toEqual([]);
+    expect((await unpack()).code).toBe(0);
   });
 
   it.each([

@@ -28,8 +28,8 @@ const slow: Statement = {
     WHERE exclusive_key = 'worker' AND status = 'running' AND isfinite(started_at)
       AND heartbeat_at > $1::timestamptz - ${HEARTBEAT_MS} * interval '1 ms'
       AND $1::timestamptz > started_at
-        + greatest(${MIN_MS}, coalesce(usual.ms * ${FACTOR}, $2::float8)) * interval '1 ms'
-      AND coalesce(usual.ms, $2::float8) IS NOT NULL`,
+        + greatest(${MIN_MS}, coalesce(usual.ms * ${FACTOR}, $2::float8, nullif(schedule_ms, 0))) * interval '1 ms'
+      AND coalesce(usual.ms, $2::float8, nullif(schedule_ms, 0)) IS NOT NULL`,
 };
 
 interface SlowRun {
@@ -51,7 +51,7 @@ export const runSlow: Rule = {
   name: 'run_slow',
   title: 'A backup run takes unusually long',
   severity: 'warning',
-  when: 'The active run takes more than twice as long as the last completed ones usually did (the median of ten), and more than 30 minutes. Before any run has completed: longer than BACKUP_EVERY.',
+  when: 'The active run takes more than twice as long as the last completed ones usually did (the median of ten), and more than 30 minutes. Before any run has completed: longer than BACKUP_EVERY, or the interval of `--every`.',
   advice:
     'Look at its progress and its log. If it is making progress, wait. If not, stop its worker (Ctrl-C, or `kill` and the process that a refused run names), and lower GIT_STALL_SECONDS if a repository held it up.',
   resolved: 'No run takes unusually long now.',

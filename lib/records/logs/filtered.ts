@@ -15,8 +15,7 @@ const boundedLogColumns = logColumnsWith(cutTextSql('message', MAX_MESSAGE_LENGT
 
 /**
  * The newest `limit` matching logs as a JSON array, newest first, with messages longer than `maxMessage` characters cut,
- * by default 4,000. Throws NOT_FOUND when
- * there is no log with the id `beforeId`.
+ * by default 4,000. Throws NOT_FOUND when there is no log with the id `beforeId`.
  */
 export async function selectLogs(
   db: Database,

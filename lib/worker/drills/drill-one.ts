@@ -93,8 +93,8 @@ export async function performDrill(
 const MAX_EMPTY_AGE_MS = 7 * 86_400_000;
 
 /**
- * Proves that there is nothing to restore: a run has read the source and found no refs, and neither an archive nor
- * anything else of the repository is in the archive folder. Null if there is an archive to restore after all.
+ * Proves that there is nothing to restore: a run has read the source and found no refs, and the archive folder has no
+ * archive of the repository. Null if there is an archive to restore after all.
  */
 export async function proveEmpty(
   { options: { clock }, gitVersion }: DrillContext,

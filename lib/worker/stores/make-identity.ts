@@ -1,7 +1,7 @@
 import { open, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
-import { syncFile } from '../../durable-files.ts';
+import { syncFile, syncHandle } from '../../durable-files.ts';
 import { AppError } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
 import type { WorkerOptions } from '../command-context.ts';
@@ -38,7 +38,7 @@ async function writeNew(path: string, shown: string, text: string): Promise<void
     isNew = true;
     try {
       await handle.writeFile(text);
-      await handle.sync();
+      await syncHandle(handle);
     } finally {
       await handle.close();
     }

@@ -154,6 +154,17 @@ describe('run_slow', () => {
     expect(await slow({ BACKUP_EVERY: '2h' })).toEqual([]);
     expect(await slow({ BACKUP_EVERY: '1h' })).toHaveLength(1);
   });
+
+  it('measures the first run of `--every` by its interval', async () => {
+    await active(61, { schedule_ms: HOUR_MS });
+    expect(await slow({ BACKUP_EVERY: '2h' })).toEqual([]);
+    expect(await slow()).toHaveLength(1);
+  });
+
+  it('does not measure a first run that a person started', async () => {
+    await active(600, { schedule_ms: 0 });
+    expect(await slow()).toEqual([]);
+  });
 });
 
 describe('run_missed', () => {
