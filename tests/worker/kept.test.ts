@@ -131,6 +131,23 @@ describe('an archive that is gone', () => {
     await rename(away, join(archives, 'local__a.bundle'));
     expect((await drilled('a')).stderr).toContain('restore drill: proven: local/a');
     expect(await incidents()).toEqual([]);
+    await call(['forget', 'local/a']);
+    await rename(join(archives, 'local__a.bundle'), away);
+    expect((await drilled('b')).stderr).toContain('restore drill: FAILED: local/a');
+    await rename(away, join(archives, 'local__a.bundle'));
+    expect((await drilled('b')).stderr).toContain('restore drill: proven: local/a');
+  });
+
+  it('is drilled at once when it was made again', async () => {
+    await create('a', 'b');
+    await run('a', 'b');
+    await remove('local__a.versions');
+    const failed = await call(['drill', '--repo', 'local/a']);
+    expect(failed.stdout).toContain('the manifest of version 1, is missing');
+    await removeArchive('a');
+    await run('a');
+    const { stdout } = await call(['drill', '--budget', '5']);
+    expect(stdout).toContain('proven: local/a');
   });
 
   it('is one that lacks an increment', async () => {

@@ -101,11 +101,13 @@ const candidates = `
           -- What was proven empty has something now.
           CASE WHEN proven_at IS NULL THEN interval '0' WHEN changes > 0 THEN interval '${REST_HOURS} hours' ELSE interval '${REST_UNCHANGED_DAYS} days' END
         WHEN 'failed' THEN
-          -- What was missing is there again.
-          CASE WHEN is_missing AND seen_at > last_at THEN interval '0' ELSE interval '${REST_HOURS} hours' END
+          -- What was missing is there again, or a new version was made.
+          CASE WHEN is_missing AND seen_at > last_at OR EXISTS (
+              SELECT FROM archive_versions AS made WHERE lower(made.repo_full_name) = known.key AND made.created_at > last_at
+            ) THEN interval '0' ELSE interval '${REST_HOURS} hours' END
         ELSE interval '${REST_HOURS} hours' * 2 ^ least(greatest(tries - 1, 0), ${MAX_DOUBLINGS}) END
-      -- A missing archive is not looked for again until a run finds its repository good.
-      AND NOT (is_missing AND coalesce(checked_at, updated_at) < last_at)
+      -- A missing archive is not looked for again until a run finds it, or its repository good.
+      AND NOT (is_missing AND coalesce(greatest(checked_at, seen_at), updated_at) < last_at)
     )
   )`;
 
