@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, truncate } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createClient } from '../support/client.ts';
@@ -193,6 +193,28 @@ describe('an archive that is gone', () => {
       { reason: expect.stringContaining(`${store} has version 1`) },
     ]);
     expect((await call(['forget', 'local/a'], env)).stdout).toContain(`A copy is in ${store}`);
+  });
+
+  it('is gone for good once the store has lost its copy, too', async () => {
+    await create('a', 'b');
+    const store = join(folder, 'lossy');
+    await mkdir(store);
+    const env = { BACKUP_STORES: `file://${store}` };
+    await call(['run', '--source', 'a', '--source', 'b'], env);
+    await removeArchive('a');
+    const objects = join(store, 'archives/local__a/objects');
+    for (const name of await readdir(objects)) await rm(join(objects, name));
+    await call(['run', '--source', 'b'], env);
+    expect(await shown('a')).toMatchObject({ state: 'gone', archive: { copies: 0 } });
+    const reasons = (await incidents()).flatMap(({ repositories }) => repositories);
+    expect(reasons.map(({ reason }) => reason).sort()).toEqual([
+      expect.stringContaining('is missing or damaged'),
+      expect.stringContaining('nothing is kept'),
+    ]);
+    expect((await call(['forget', 'local/a'], env)).code).toBe(1);
+    // The archive is made and stored again.
+    await call(['run', '--source', 'a', '--source', 'b'], env);
+    expect(await shown('a')).toMatchObject({ archive: { state: 'there', copies: 1 } });
   });
 
   it('goes first among the restore drills', async () => {

@@ -56,6 +56,23 @@ export async function recordSeen(
   await db.query(clear, [repository, store, version, at]);
 }
 
+const lack: Statement = {
+  name: 'record_store_lack',
+  text: `UPDATE archive_stores AS known SET version = NULL, stored_at = NULL, tried_at = now(),
+      failing_since = coalesce(failing_since, now()), reason = $3
+    FROM worker_repo_state AS state
+    WHERE state.archive_key = ANY($2::text[]) AND known.repo_full_name = state.repo_full_name AND known.store = $1`,
+};
+
+/** Records that a store no longer has all of what was stored there of some archives, given by their file names. */
+export async function recordLack(
+  db: Database,
+  { store, archiveKeys }: { store: string; archiveKeys: readonly string[] },
+): Promise<void> {
+  const reason = `${store}: some of what was stored there is missing or damaged`;
+  await db.query(lack, [store, archiveKeys, reason]);
+}
+
 /** Failures beyond this limit end with a later run. */
 const MAX_FAILING = 100_000;
 

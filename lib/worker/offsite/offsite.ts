@@ -18,7 +18,7 @@ import { firstOf } from '../../text/units.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import { findPrivateProblem } from '../destination/privacy.ts';
 import type { Source } from '../source.ts';
-import { checkListing } from './check-listing.ts';
+import { checkListing, type ListingCheck } from './check-listing.ts';
 import type { Ledger } from './ledger.ts';
 import { createSender, type Note, type Storing } from './sender.ts';
 
@@ -44,13 +44,23 @@ export interface OffsiteOptions extends OffsiteConfig {
   git?: GitStoreAccess & { findPrivacyProblem(address: GitAddress): Promise<string | null> };
 }
 
+/** What a store no longer has of what was stored there. */
+export interface StoreLack {
+  store: string;
+  /** The file names of the archives, at least one. */
+  archiveKeys: string[];
+}
+
 /** The stores of a run. */
 export interface Offsite {
   /** How many stores must have a version. */
   needed: number;
   stores: readonly OpenStore[];
-  /** Compares what the stores list with what was stored. Whatever they lack is stored again. */
-  check(note: Note): Promise<void>;
+  /**
+   * Compares what the stores list with what was stored, and returns what they lack. It is stored again once its
+   * repository is backed up.
+   */
+  check(note: Note): Promise<StoreLack[]>;
   /** Stores whatever each store lacks of an archive. Throws file system errors, or the signal's reason. */
   send(source: Source, archive: KeptArchive, note: Note): Promise<Storing[]>;
   /** Commits pending changes. Throws like `send`. */
@@ -100,13 +110,19 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
   return {
     ...{ needed, stores },
     async check(note) {
+      const lacks: StoreLack[] = [];
       for (const { attempt, saw, store, ledger } of senders) {
         const { status, reason } = await attempt(async () => {
-          saw(await checkStore(store, ledger, note, options));
+          const { seen, incomplete } = await checkStore(store, ledger, note, options);
+          if (incomplete.length > 0) {
+            lacks.push({ store: store.address.text, archiveKeys: incomplete });
+          }
+          saw(seen);
           return 'there';
         });
         if (status === 'failed') await note('error', reason);
       }
+      return lacks;
     },
     send: (source, archive, note) =>
       Promise.all(senders.map((sender) => sender.send(source, archive, note))),
@@ -154,13 +170,13 @@ async function openCipher(recipients: readonly string[]): Promise<Cipher | null>
   return createCipher(recipients);
 }
 
-/** Returns the archives seen in the store. */
+/** Returns the archives that are whole in the store, and those that are not. */
 async function checkStore(
   store: OpenStore,
   ledger: Ledger,
   note: Note,
   options: OffsiteOptions,
-): Promise<ReadonlySet<string>> {
+): Promise<Pick<ListingCheck, 'seen' | 'incomplete'>> {
   const path = join(store.folder, 'listing-cursor');
   const cursor = (await nullIfMissing(readFile(path, 'utf8'))) ?? '';
   const checked = await checkListing(store, ledger, cursor, options);
@@ -184,8 +200,8 @@ async function checkStore(
   if (incomplete.length > 0) {
     await note(
       'error',
-      `${store.address.text} lacks some of what was stored there, which is stored again: ${firstOf(incomplete)}`,
+      `${store.address.text} lacks some of what was stored there, which is stored again once its repository is backed up: ${firstOf(incomplete)}`,
     );
   }
-  return seen;
+  return { seen, incomplete };
 }

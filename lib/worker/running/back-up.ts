@@ -8,6 +8,7 @@ import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
 import type { NewSource } from '../../records/recording/sources.ts';
+import { recordLack } from '../../records/recording/stores.ts';
 import { redact } from '../../security/redaction/redactor.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
@@ -142,7 +143,14 @@ export async function workOn(
     if (outcome.status === 'empty') progress.empty++;
   };
   const runId = deps.journal.store.run?.id ?? null;
-  await offsite?.check(deps.journal.note);
+  const { store, note } = deps.journal;
+  // What a store has lost is no copy any more, also of repositories that this run does not back up.
+  for (const lack of (await offsite?.check(note)) ?? []) {
+    await store.read(
+      (db) => recordLack(db, lack),
+      () => undefined,
+    );
+  }
   const isFailing = await findFailing(deps.journal.store, offsite);
   const places = { destination, offsite, isFailing };
   const mirrorLacks = await readLacks(deps, deps.mirrorFolder);

@@ -122,7 +122,7 @@ describe('a run with a store', () => {
     const { code, stderr } = await world.backUp(onFolder());
     expect(code).toBe(0);
     expect(stderr).toContain(
-      'lacks some of what was stored there, which is stored again: local__app.bundle',
+      'lacks some of what was stored there, which is stored again once its repository is backed up: local__app.bundle',
     );
     expect(await filesOf(nas())).toEqual(expect.arrayContaining(before));
   });
