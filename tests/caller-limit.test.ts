@@ -68,3 +68,25 @@ it('the limit passes failures on and starts the next work', async () => {
   await expect(limit('ada', signal, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await limit('ada', signal, async () => 'yes')).toBe('yes');
 });
+
+it('the limit bounds how many calls of one caller wait, except those whose caller has left', async () => {
+  const { started, start } = startIn(createCallerLimit({ total: 2, perCaller: 1, maxWaiting: 2 }));
+  const first = start('first');
+  await settle();
+  const stop = new AbortController();
+  const leaving = start('leaving', 'ada', stop.signal);
+  const second = start('second');
+  await expect(start('refused').done).rejects.toMatchObject({
+    code: 'RATE_LIMITED',
+    headers: { 'Retry-After': '5' },
+  });
+  const other = start('other', 'bob');
+  stop.abort(new Error('gone'));
+  await expect(leaving.done).rejects.toThrow('gone');
+  const third = start('third');
+  for (const { end, done } of [first, second, third, other]) {
+    end();
+    await done;
+  }
+  expect(started).toEqual(['first', 'other', 'second', 'third']);
+});

@@ -2,15 +2,14 @@ import { createCallerLimit } from '../caller-limit.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import type { RecordedArchive } from './archive-owner.ts';
-import { createWorkspaces, type Workspaces } from './git-workspace.ts';
-import { createKeptUnpacked, type KeptUnpacked } from './kept-unpacked.ts';
+import { startArchiveProcess } from './archive-process.ts';
+import { type ArchiveWork, createArchiveWork } from './archive-work.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';
-import { type OpenArchive, openArchive } from './open-archive.ts';
 
 /** A call that reads an archive. */
 export interface ArchiveCall {
   signal: AbortSignal;
-  /** One caller never gets all concurrent slots. Calls without a caller count as one caller. */
+  /** Calls of one caller run one after the other. Calls without a caller count as one caller. */
   caller?: string | undefined;
 }
 
@@ -27,52 +26,32 @@ export interface ArchiveAccessOptions {
   clock: Clock;
   /** Default: `archiveLimits`. */
   limits?: Partial<ArchiveLimits>;
+  /** Reads archives in a process of their own, so that this one can answer others. Default: false. */
+  inOwnProcess?: boolean;
 }
 
-/** Opens the archives of one folder. */
+/** Reads the archives of one folder. */
 export interface ArchiveAccess {
   limits: ArchiveLimits;
-  workspaces: Workspaces;
-  kept: KeptUnpacked;
-  /** Opens an archive with its record. The caller closes the handle. */
-  open(
-    repository: string,
-    call: ArchiveCall,
-  ): Promise<{ archive: OpenArchive; record: RecordedArchive | null }>;
-  /** Opens an archive for work that may be slow. Waits for a slot, and closes the archive afterwards. */
-  use<Answer>(
-    repository: string,
-    call: ArchiveCall,
-    work: (archive: OpenArchive, record: RecordedArchive | null) => Promise<Answer>,
-  ): Promise<Answer>;
+  work: ArchiveWork;
+  /**
+   * Runs work that may be slow when it is the caller's turn, in the order of the calls. Rejects with the signal's
+   * reason while it waits; throws RATE_LIMITED if too many calls of the caller wait.
+   */
+  inTurn<Answer>(call: ArchiveCall, work: () => Promise<Answer>): Promise<Answer>;
 }
 
 /** Each call may use all cores and up to 16 GiB of disk, besides what is kept unpacked. */
-const AT_ONCE = { total: 4, perCaller: 2 };
+const TURNS = { total: 4, perCaller: 1, maxWaiting: 100 };
 
-/** Opens archives below one folder. Never writes to it, and never follows links out of it. */
+/** Reads archives below one folder. Never writes to it, and never follows links out of it. */
 export function createArchiveAccess(options: ArchiveAccessOptions): ArchiveAccess {
-  const { root, findRecord } = options;
   const limits = { ...archiveLimits, ...options.limits };
-  const limit = createCallerLimit(AT_ONCE);
-
-  const open: ArchiveAccess['open'] = async (repository, { signal }) => {
-    const record = await findRecord(repository, signal);
-    const find = (name: string) => findRecord(name, signal);
-    return { archive: await openArchive(root, repository, record, find), record };
-  };
+  const limit = createCallerLimit(TURNS);
+  const create = options.inOwnProcess ? startArchiveProcess : createArchiveWork;
   return {
     limits,
-    workspaces: createWorkspaces({ ...options, limits }),
-    kept: createKeptUnpacked(options.scratchFolder),
-    open,
-    async use(repository, call, work) {
-      const { archive, record } = await open(repository, call);
-      try {
-        return await limit(call.caller ?? '', call.signal, () => work(archive, record));
-      } finally {
-        await archive.close();
-      }
-    },
+    work: create({ ...options, limits }),
+    inTurn: ({ caller = '', signal }, work) => limit(caller, signal, work),
   };
 }

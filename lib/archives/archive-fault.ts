@@ -35,9 +35,14 @@ export function incomplete(reason: string): ArchiveFault {
 
 /** There is no archive of a repository. The name may be mistyped. `others`: what is there instead, as sentences. */
 export class NoArchive extends AppError {
+  readonly repository: string;
+  readonly others: readonly string[];
+
   constructor(repository: string, others: readonly string[] = []) {
     const instead = others.length > 0 ? `: ${others.join('; ')}` : '';
     super('NOT_FOUND', `there is no archive of ${repository} in the archive folder${instead}`);
+    this.repository = repository;
+    this.others = others;
   }
 }
 

@@ -4,13 +4,10 @@ import {
   type ArchiveCall,
   createArchiveAccess,
 } from './archive-access.ts';
-import { extractFromBundle, listBundle } from './bundle-contents.ts';
-import { describeExamination, examineArchive, judgeIntact } from './examine-archive.ts';
+import { ArchiveFault, type FaultKind } from './archive-fault.ts';
 import { checkFilePath, type ShownContent, showContent } from './file-content.ts';
 import { checkRange, type FileRange, takeRange } from './file-range.ts';
-import { identifyArchive } from './kept-unpacked.ts';
 import type { ExtractedFile, Listing, Verification } from './results.ts';
-import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 
 /** A call of the reader. */
 interface ReaderCall extends ArchiveCall {
@@ -71,55 +68,42 @@ function keepShown(): (id: string, show: () => Promise<ShownContent>) => Promise
 
 /** Opens a reader for a folder, which removes secrets from what it shows. */
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
-  const { findRecord, clock, redactor } = options;
-  const access = createArchiveAccess(options);
-  const { workspaces, kept, limits } = access;
+  const { redactor } = options;
+  const { limits, work, inTurn } = createArchiveAccess(options);
   const showOnce = keepShown();
 
   return {
-    verify: (repository, call) =>
-      access.use(repository, call, async (archive, record) => {
-        const context = { repository, access, findRecord, call };
-        const examination = await examineArchive(archive, record, context);
-        const { fault, proof, refs, refCount, remark } = examination;
-        if (fault !== null) throw fault;
-        return {
-          ...describeExamination(repository, examination),
-          ...(refs.length < refCount ? { truncated: true as const } : {}),
-          integrity_status: judgeIntact(proof),
-          ...(remark === null ? {} : { remark }),
-          ...(archive.note?.incomplete ? { incomplete: archive.note.incomplete } : {}),
-        };
-      }),
+    async verify(repository, call) {
+      const found = await inTurn(call, () => work.check(repository, call.signal));
+      const { truncated, integrity_status, remark, incomplete, fault, ...facts } = found;
+      if (fault !== null) throw new ArchiveFault(integrity_status as FaultKind, fault);
+      return {
+        ...facts,
+        ...(truncated ? { truncated } : {}),
+        integrity_status: integrity_status as Verification['integrity_status'],
+        ...(remark === null ? {} : { remark }),
+        ...(incomplete ? { incomplete } : {}),
+      };
+    },
 
-    inspect: (repository, { prefix = '', limit }, call) =>
-      access.use(repository, call, async (archive) => {
-        const request = { prefix, limit };
-        const checks = { workspaces, kept, limits, signal: call.signal };
-        const { entries, truncated } =
-          archive.format === 'bundle'
-            ? await listBundle(archive, request, { ...checks, clock })
-            : await listTarball(archive.handle, request, checks);
-        const { name, format } = archive;
-        const returned = entries.length;
-        return { repository, archive: name, format, entries, returned, truncated };
-      }),
+    async inspect(repository, { prefix = '', limit }, call) {
+      const request = { prefix, limit };
+      const page = await inTurn(call, () => work.list(repository, request, call.signal));
+      const { entries, truncated, ...facts } = page;
+      return { ...facts, entries, returned: entries.length, truncated };
+    },
 
     async extract(repository, filePath, range, call) {
       checkFilePath(filePath, 'file_path');
       checkRange(range);
-      return access.use(repository, call, async (archive) => {
-        const checks = { workspaces, kept, limits, signal: call.signal };
-        const id = JSON.stringify([await identifyArchive(archive), filePath]);
-        const shown = await showOnce(id, async () =>
-          showContent(
-            archive.format === 'bundle'
-              ? await extractFromBundle(archive, filePath, checks)
-              : await extractFromTarball(archive.handle, filePath, checks),
-            redactor,
-          ),
-        );
-        const facts = { repository, archive: archive.name, path: filePath, ...shown.notes };
+      const { signal } = call;
+      return inTurn(call, async () => {
+        const { archive, id } = await work.identify(repository, signal);
+        const shown = await showOnce(JSON.stringify([id, filePath]), async () => {
+          const { bytes } = await work.readFile(repository, filePath, signal);
+          return showContent({ path: filePath, bytes: asBuffer(bytes) }, redactor);
+        });
+        const facts = { repository, archive, path: filePath, ...shown.notes };
         const maxChars = Math.min(
           call.maxChars ?? limits.answerCharacters,
           limits.answerCharacters,
@@ -128,4 +112,9 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
       });
     },
   };
+}
+
+/** The same bytes: what another process sent is no Buffer. */
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -1,4 +1,4 @@
-import type { ArchiveAccess, ArchiveAccessOptions, ArchiveCall } from './archive-access.ts';
+import type { ArchiveAccessOptions } from './archive-access.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import type { RecordedArchive } from './archive-owner.ts';
 import { hashFile } from './file-hash.ts';
@@ -34,11 +34,10 @@ export interface Examination {
 export async function examineArchive(
   archive: OpenArchive,
   record: RecordedArchive | null,
-  { repository, access, findRecord, call }: ExaminationContext,
+  { repository, findRecord, ...checks }: ExaminationContext,
 ): Promise<Examination> {
-  const { workspaces, limits } = access;
-  const { signal } = call;
-  const { sha256, findings } = await readWhole(archive, { workspaces, limits, signal });
+  const { signal } = checks;
+  const { sha256, findings } = await readWhole(archive, checks);
   let hash = compareHash(sha256, { record, note: archive.note });
   if (hash.checksum !== 'passed') {
     // A run may have replaced and recorded the archive since.
@@ -56,13 +55,11 @@ export async function examineArchive(
   return { archive, ...facts, fault };
 }
 
-interface ExaminationContext extends Pick<ArchiveAccessOptions, 'findRecord'> {
+interface ExaminationContext extends BundleChecks, Pick<ArchiveAccessOptions, 'findRecord'> {
   repository: string;
-  access: Pick<ArchiveAccess, 'workspaces' | 'limits'>;
-  call: ArchiveCall;
 }
 
-/** What both readers of archives report about a whole check. */
+/** What is reported about a whole check. */
 export function describeExamination(repository: string, found: Examination) {
   const { archive, proof } = found;
   return {

@@ -128,10 +128,15 @@ export function checkFilePath(path: string, parameter: string): void {
 
 /** The archive has no file with a path. The message names those that resemble it. */
 export class NoSuchFile extends AppError {
+  readonly path: string;
+  readonly near: readonly string[];
+
   constructor(path: string, near: readonly string[]) {
     const names = near.map((one) => JSON.stringify(cleanText(one, MAX_NEAR_LENGTH)));
     const meant = names.length === 0 ? '' : `; did you mean ${names.join(' or ')}?`;
     super('NOT_FOUND', `the archive has no file ${JSON.stringify(path)}${meant}`);
+    this.path = path;
+    this.near = near;
   }
 }
 

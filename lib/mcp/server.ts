@@ -75,9 +75,12 @@ export function prepareMcpServer({
       if (!(error instanceof AppError) || error.code === 'INTERNAL_ERROR') throw error;
       return failure(error.message);
     }
-    const outcome = await limit(call.caller, call.signal, () =>
-      runTool(tool, given, deps, { ...call, log }),
-    );
+    const { caller, signal } = call;
+    const run = () => runTool(tool, given, deps, { ...call, log });
+    const outcome = await limit(caller, signal, run).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      return { ok: false as const, message: `${name} was canceled` };
+    });
     // The same JSON as text is added after redaction, so that both are equal.
     if (outcome.ok) return { content: [], structuredContent: outcome.output };
     return failure(outcome.message);

@@ -21,6 +21,7 @@ export function createLocalArchives(
       scratchFolder: tmpdir(),
       environment: { PATH: config.PATH },
       clock,
+      inOwnProcess: true,
       redactor,
       limits: { answerCharacters: MAX_ANSWER_CHARS },
     });

@@ -2,7 +2,7 @@ import { createArchiveReader } from '../../lib/archives/archives.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 
-const [root = '', scratchFolder = ''] = process.argv.slice(2);
+const [root = '', scratchFolder = '', where] = process.argv.slice(2);
 process.on('SIGTERM', () => process.exit(143));
 const reader = createArchiveReader({
   root,
@@ -11,5 +11,6 @@ const reader = createArchiveReader({
   clock: systemClock,
   findRecord: async () => null,
   redactor: createRedactor([]),
+  inOwnProcess: where !== undefined,
 });
 await reader.verify('team/app', new AbortController());

@@ -8,9 +8,11 @@ import { nodeFlags } from '../support/node-flags.ts';
 export function startReader(
   archives: ArchiveFolder,
   path: string,
+  ...where: 'in its own process'[]
 ): { child: ChildProcess; ended: Promise<number | null> } {
   const script = resolve(import.meta.dirname, 'reader-child.ts');
-  const child = spawn(process.execPath, [...nodeFlags, script, archives.root, archives.scratch], {
+  const given = [archives.root, archives.scratch, ...where];
+  const child = spawn(process.execPath, [...nodeFlags, script, ...given], {
     env: { PATH: path },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -31,6 +31,7 @@ export function createServedArchives({
       scratchFolder: tmpdir(),
       environment: { PATH: config.PATH },
       clock,
+      inOwnProcess: true,
       limits: { listedCharacters: 200_000 },
     });
   });

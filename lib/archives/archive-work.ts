@@ -1,0 +1,220 @@
+import { basename } from 'node:path';
+import type { ArchiveAccessOptions } from './archive-access.ts';
+import { ArchiveFault, type FaultKind } from './archive-fault.ts';
+import type { RecordedArchive } from './archive-owner.ts';
+import { extractFromBundle, listBundle } from './bundle-contents.ts';
+import { readChain } from './chain/read-chain.ts';
+import { describeExamination, examineArchive, judgeIntact } from './examine-archive.ts';
+import { createWorkspaces } from './git-workspace.ts';
+import { createKeptUnpacked, identifyArchive } from './kept-unpacked.ts';
+import type { ArchiveLimits } from './limits.ts';
+import type { ListRequest } from './list-tree.ts';
+import { type OpenArchive, openArchive } from './open-archive.ts';
+import { readRecordedHash } from './recorded-hash.ts';
+import type { ArchiveEntry, Verification } from './results.ts';
+import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
+import { MAX_LISTED_REFS } from './verify-bundle.ts';
+
+/** What is known about an archive without reading all of it. */
+export interface ArchiveFacts
+  extends Pick<
+    Verification,
+    'repository' | 'archive' | 'format' | 'resolved_by' | 'archive_size_bytes'
+  > {
+  /** ISO 8601 in UTC. */
+  modified_at: string;
+  recorded_sha256: string | null;
+  recorded_by: Verification['expected_by'];
+  /** Its files in order; each continues the one before it. */
+  files: ArchiveFile[];
+  /** What the headers of its bundles say; null for a tar.gz, or if one cannot be read. */
+  bundle: {
+    object_format: string;
+    objects: number;
+    /** Whether it is complete by its headers: it needs no earlier bundle and leaves no objects out. */
+    complete: boolean;
+    ref_count: number;
+    refs: { name: string; id: string }[];
+  } | null;
+  /** Why a header cannot be read. */
+  fault: string | null;
+}
+
+/** A file of an archive. */
+interface ArchiveFile {
+  name: string;
+  size_bytes: number;
+  /** The recorded SHA-256; null if none is recorded. */
+  sha256: string | null;
+}
+
+/** The outcome of a whole check, even of a damaged archive. */
+export interface ArchiveCheck
+  extends Omit<Verification, 'truncated' | 'integrity_status' | 'remark' | 'incomplete'> {
+  truncated: boolean;
+  integrity_status: Verification['integrity_status'] | FaultKind;
+  remark: string | null;
+  /** What the repository has and the archive lacks; null if nothing is known. */
+  incomplete: string | null;
+  /** What is wrong with the archive, with the outcome of each check; null if it is intact. */
+  fault: string | null;
+}
+
+/** Some entries of an archive. */
+export interface ArchivePage {
+  repository: string;
+  archive: string;
+  format: Verification['format'];
+  entries: ArchiveEntry[];
+  truncated: boolean;
+}
+
+/** An archive in its present state. */
+export interface ArchiveState {
+  /** The name of its file. */
+  archive: string;
+  /** Changes whenever one of its files does. */
+  id: string;
+}
+
+/**
+ * The work of reading one archive, which may be slow. Arguments and results are plain data, so that it can be done in
+ * another process. Throws as `ArchiveReader` does.
+ */
+export interface ArchiveWork {
+  check(repository: string, signal: AbortSignal): Promise<ArchiveCheck>;
+  describe(repository: string, signal: AbortSignal): Promise<ArchiveFacts>;
+  list(repository: string, request: ListRequest, signal: AbortSignal): Promise<ArchivePage>;
+  identify(repository: string, signal: AbortSignal): Promise<ArchiveState>;
+  /** Reads one file of at most 10 MiB. */
+  readFile(
+    repository: string,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<ArchiveState & { bytes: Uint8Array }>;
+}
+
+/** Opens an archive with its record. The caller closes it. */
+export async function openRecorded(
+  { root, findRecord }: Pick<ArchiveAccessOptions, 'root' | 'findRecord'>,
+  repository: string,
+  signal: AbortSignal,
+): Promise<{ archive: OpenArchive; record: RecordedArchive | null }> {
+  const record = await findRecord(repository, signal);
+  const find = (name: string) => findRecord(name, signal);
+  return { archive: await openArchive(root, repository, record, find), record };
+}
+
+/** Does the work in this process. */
+export function createArchiveWork(
+  options: ArchiveAccessOptions & { limits: ArchiveLimits },
+): ArchiveWork {
+  const { findRecord, clock, limits } = options;
+  const workspaces = createWorkspaces(options);
+  const kept = createKeptUnpacked(options.scratchFolder);
+  const checksWith = (signal: AbortSignal) => ({ workspaces, kept, limits, signal });
+
+  async function use<Answer>(
+    repository: string,
+    signal: AbortSignal,
+    work: (archive: OpenArchive, record: RecordedArchive | null) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { archive, record } = await openRecorded(options, repository, signal);
+    try {
+      return await work(archive, record);
+    } finally {
+      await archive.close();
+    }
+  }
+
+  return {
+    check: (repository, signal) =>
+      use(repository, signal, async (archive, record) => {
+        const context = { repository, findRecord, ...checksWith(signal) };
+        const found = await examineArchive(archive, record, context);
+        const { fault, proof, refs, refCount } = found;
+        return {
+          ...describeExamination(repository, found),
+          truncated: refs.length < refCount,
+          integrity_status: fault?.kind ?? judgeIntact(proof),
+          remark: found.remark,
+          incomplete: archive.note?.incomplete ?? null,
+          fault: fault?.reason ?? null,
+        };
+      }),
+    describe: (repository, signal) =>
+      use(repository, signal, async (archive, record) => {
+        const { expected, recordedBy } = readRecordedHash({ record, note: archive.note });
+        return {
+          repository,
+          archive: archive.name,
+          format: archive.format,
+          resolved_by: archive.resolvedBy,
+          archive_size_bytes: archive.sizeBytes,
+          modified_at: new Date(archive.modifiedAt).toISOString(),
+          recorded_sha256: expected,
+          recorded_by: recordedBy,
+          files: listFiles(archive, expected),
+          ...(await describeHeaders(archive)),
+        };
+      }),
+    list: (repository, request, signal) =>
+      use(repository, signal, async (archive) => {
+        const checks = checksWith(signal);
+        const { entries, truncated } =
+          archive.format === 'bundle'
+            ? await listBundle(archive, request, { ...checks, clock })
+            : await listTarball(archive.handle, request, checks);
+        return { repository, archive: archive.name, format: archive.format, entries, truncated };
+      }),
+    identify: (repository, signal) => use(repository, signal, readState),
+    readFile: (repository, path, signal) =>
+      use(repository, signal, async (archive) => {
+        const state = await readState(archive);
+        const { bytes } =
+          archive.format === 'bundle'
+            ? await extractFromBundle(archive, path, checksWith(signal))
+            : await extractFromTarball(archive.handle, path, checksWith(signal));
+        return { ...state, bytes };
+      }),
+  };
+}
+
+async function readState(archive: OpenArchive): Promise<ArchiveState> {
+  return { archive: archive.name, id: await identifyArchive(archive) };
+}
+
+function listFiles(
+  { name, sizeBytes, increments }: OpenArchive,
+  sha256: string | null,
+): ArchiveFile[] {
+  return [
+    { name: basename(name), size_bytes: sizeBytes, sha256 },
+    ...increments.map((increment) => ({
+      name: basename(increment.name),
+      size_bytes: increment.sizeBytes,
+      sha256: increment.sha256,
+    })),
+  ];
+}
+
+async function describeHeaders(
+  archive: OpenArchive,
+): Promise<Pick<ArchiveFacts, 'bundle' | 'fault'>> {
+  if (archive.format !== 'bundle') return { bundle: null, fault: null };
+  try {
+    const { base, increments, objects, refs } = await readChain(archive);
+    const isWhole = [base, ...increments].every(({ header }) => header.filter === null);
+    const bundle = {
+      object_format: base.header.objectFormat,
+      objects,
+      complete: base.header.prerequisites.length === 0 && isWhole,
+      ref_count: refs.length,
+      refs: refs.slice(0, MAX_LISTED_REFS),
+    };
+    return { bundle, fault: null };
+  } catch (error) {
+    if (!(error instanceof ArchiveFault)) throw error;
+    return { bundle: null, fault: error.message };
+  }
+}
