@@ -73,7 +73,10 @@ const commands: readonly { names: string; secrets: readonly RegExp[]; only?: Reg
     names: 'sqlplus|sqlcl|sqlldr|expdp|impdp|exp|imp|rman',
     secrets: [/\s["']?[\w$#.-]{1,60}\/(?:()()([^\s@"'/\0]{1,200}))@/g],
   },
-  { names: 'curl|wget|etcdctl', secrets: [userOption('(?:-u|--user|--proxy-user|-U)')] },
+  {
+    names: 'curl|wget|etcdctl',
+    secrets: [option('--oauth2-bearer'), userOption('(?:-u|--user|--proxy-user|-U)')],
+  },
   { names: 'http|https|xh', secrets: [userOption('(?:-a|--auth)')] },
   {
     names: 'mc',
@@ -132,7 +135,7 @@ const places: readonly RegExp[] = [
   // A key of named.conf
   /\bsecret[ \t]{1,8}"([A-Za-z\d+/=]{12,200})"[ \t]?;/g,
   // Directives of nslcd.conf and ldap.conf
-  /^[ \t]{0,8}(?:bindpw|rootpw)[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
+  /^[ \t]{0,8}(?:bindpw|rootpw)[ \t]{1,8}(?:--(?:plaintext|iscrypted)[ \t])?"?([^\s"\0]{1,200})/gm,
   // Directives of redis.conf
   /^[ \t]{0,8}(?:requirepass|masterauth|sentinel[ \t]auth-pass[ \t]\S{1,60})[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
   // FTP, POP3, IMAP, SMTP and Redis
@@ -143,8 +146,9 @@ const places: readonly RegExp[] = [
 ];
 
 const argument = String.raw`(?:["'][^"'\n\0]{0,200}["']|[\w$.]{1,60})\s{0,8},\s{0,8}`;
-/** Arguments of calls that are passwords, by their position. Their last group is the password. */
+/** Arguments of calls and directives that are passwords, by their position. Their last group is the password. */
 const calls: readonly RegExp[] = [
+  /^[ \t]{0,16}[\w.-]{0,30}(?:password|passwd)[ \t]{1,8}"([^"\n\0]{3,200})"[ \t;]{0,8}$/gm,
   new RegExp(
     `\\b(?:mysqli(?:_(?:real_)?connect)?|mysql_connect|PDO(?:->__construct)?|getConnection)\\(\\s{0,8}(?:${argument}){2}["']([^"'\\n\\0]{1,200})["']`,
     'g',
@@ -193,7 +197,7 @@ export function findCommandSecrets(text: string): Range[] {
   }
   for (const pattern of calls) {
     for (const { 0: all, 1: secret = '', index } of findAll(text, pattern)) {
-      const end = index + all.length - 1;
+      const end = index + all.lastIndexOf(secret) + secret.length;
       const isKnown = isHarmless(secret, { isExact: true, isQuoted: true, before: '', next: '' });
       if (!isKnown) add(end, secret);
     }

@@ -40,6 +40,10 @@ const references = [
   /^[\^~]?\d{1,4}\.\d{1,4}\.\d{1,4}$|^\/\/[a-z]{0,2}$|^(?:\.|\\[a-zA-Z]|\[[^\]\s]{1,40}\])[*+]/,
   // A request, a header with a reference
   /^(?:GET|POST|PUT|PATCH|DELETE|HEAD) \/|^(?:basic|bearer|token) [$<{%]/i,
+  // A key of the keyboard, a cipher
+  /^(?:ctrl|alt|shift|cmd|meta)\+|^(?:aes|rsa|hmac|sha|hs|rs|es)-?\d{3,4}(?:-\w{1,8})?$/i,
+  // A filter of Maven, a vault of Azure
+  /^@[\w.]+@$|^@Microsoft\.KeyVault\(/,
   // Public keys of ssh
   /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-/,
 ];
@@ -63,6 +67,8 @@ const code = [
     'i',
   ),
   new RegExp(`^\\w{0,60}(?:${secretWord})s?[!?]?(?:\\?\\.|\\.|::|->)[A-Za-z_$]`, 'i'),
+  // A member of a class
+  /^[A-Z][a-z]+(?:[A-Z][a-z]+)+(?:\.|::)[a-z_]\w*$/,
   // A constant before the next statement, in code without white space
   /^(?:null|undefined|void 0|true|false|this\.[\w.]+|!?[01])[;,)=&|]/,
   // A type with parameters, an operator, the head of a block, the message of ${NAME:?message}
@@ -109,7 +115,7 @@ function wordList(text: string): ReadonlySet<string> {
 const words = wordList(`
   null nil none undefined true false yes no on off n/a na nan empty unset set unknown default required optional
   missing invalid valid expired expires wrong incorrect hidden masked redacted removed omitted disabled enabled changed
-  revoked refused denied rejected accepted string string_value todo fixme tbd str text char varchar number bigint int integer bool boolean byte bytes
+  revoked refused denied rejected accepted string string_value todo fixme tbd str text char varchar number secretstr bigint int integer bool boolean byte bytes
   buffer object any void never self this input output await new async typeof function return import from if is
   to for and or in with the a an as not of must may can cannot will was has have when use used uses option options
   flag argument parameter prompt stdin file env environment vault keychain value example
@@ -142,7 +148,7 @@ const beginsWithFunctionWord = new RegExp(`^[ \\t]+(?:${functionWord})(?=[\\s,.;
 export function isHarmless(value: string, context: ValueContext): boolean {
   const { isExact, isQuoted } = context;
   if (!/[\p{L}\p{N}]/u.test(value)) return true;
-  if (value.length < (isExact ? 1 : 3) || /^\d{1,3}$/.test(value)) return true;
+  if (value.length < (isExact ? 1 : 3) || /^\d{1,3}(?:%|px|em|rem)?$/.test(value)) return true;
   if (value.length > LONG_VALUE) return !isQuoted && longCode.test(value);
   if (isWord(value)) return true;
   if (isRuleList(value)) return true;
@@ -211,6 +217,8 @@ function isReference(value: string, { before, next, isExact }: ValueContext): bo
   if (isDeclared && (variable.test(value) || /^\/|^[A-Za-z_$][\w$.]{0,100}\(/.test(value)))
     return true;
   if (isExact) return false;
+  // `$password = Read-Host -AsSecureString`
+  if (/^[A-Z][a-z]+-[A-Z][A-Za-z]+$/.test(value) && /^ [-(]/.test(next)) return true;
   // A line of code that ends, or goes on with an operator
   if (
     variable.test(value) &&

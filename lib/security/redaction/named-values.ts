@@ -7,11 +7,12 @@ const nameEnd = new RegExp(
   [
     '(?:api|access|account|auth|client|consumer|deploy|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription|webhook|application|app|admin|license)[ _.-]?key(?:[ _.-]?(?:data|base(?:64)?))?',
     'key[_-]?(?:base|data)|pre[_-]?shared[_-]?key|(?<![A-Za-z])psk',
-    'pass(?:word|wd|phrase|code|(?==))|(?<!OLD)pwd(?![="\']{1,3}[/~])|(?<=[_-])(?:pass|pw)|(?<=_)auth(?==)|bindpw|rootpw',
+    'pass(?:word|wd| ?phrase|code|(?<!ASKPASS)(?==))|(?<!OLD)pwd(?![="\']{1,3}[/~])|(?<=[_-])(?:pass|pw)(?![A-Za-z])|(?<=_)(?:auth|pat)(?==)|bindpw|rootpw',
+    '(?<=user|db|database|root|admin|mail|smtp|ftp|ssh|login|ldap|auth|http|proxy|become|key|store)pass(?=["\']?\\s{0,4}[:=])',
     // `pass` and `pw` are also counts of tests and widths: only in quotation marks, before one, or alone on a line.
     '(?<![A-Za-z\\d.])(?-i:pass|pw)(?=["\']?\\s{0,4}[:=]\\s{0,4}["\']|["\']\\s{0,4}[:=])',
     '(?<=(?:^|\\n)[ \\t+-]{0,16})(?-i:pass|pw)(?=[ \\t]{0,4}[:=][ \\t]{0,4}(?!\\d+(?:px)?\\b)[^\\s])',
-    '(?<![A-Za-z\\d.])(?-i:pass|pw|PW)(?=: ?[A-Za-z]{1,40}\\d)',
+    '(?<![A-Za-z\\d.])(?-i:pass|pw|PW)(?=:? ?(?:(?:is|was|ist|war|lautet) )?[A-Za-z]{1,40}\\d)',
     'passwort|kennwort|contraseña|mot[ _-]de[ _-]passe|senha|hasło|пароль|密码|密碼|パスワード|비밀번호',
     'secret|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID',
     // Tokens of a parser, a model or a list in pages are no secrets.
@@ -30,7 +31,7 @@ const assignment =
 const typed =
   /(?:\[\d{0,5}\]|[ \t]{0,4}[?!]?:[ \t]{0,4}(?:&(?:'static )?)?[A-Za-z][\w.<>[\]|? ]{0,40}|\}|[ \t]string|[ \t]\{ get;[\w; ]{0,30}\})[ \t]{0,4}=[ \t]{0,4}(?=["'`])/y;
 const valueBeside =
-  /["'\\]{0,6},?(?:\s|\\[nrt]){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}|"\s{0,8}\{[^{}"]{0,80}\bdefault\s{0,8}=\s{0,8}|"\r?\n\r?\n|<\/key>\s{0,80}<string>/iy;
+  /["'\\]{0,6},?(?:\s|\\[nrt]){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}|"\s{0,8}\{[^{}"]{0,80}\bdefault\s{0,8}=\s{0,8}|"\r?\n\r?\n|<\/(?:key|name|param-name)>\s{0,80}<(?:string|value|param-value)>/iy;
 const argumentGap = /[ \t]{1,8}|["'\\]{1,6}[ \t]{0,8},\s{0,80}/y;
 const tagEnd = /(?:\s[^<>\0]{0,200})?>(?=[^\s<])/y;
 /** The end of a tag whose attribute is the name. */
@@ -38,7 +39,7 @@ const attributeEnd = /["'](?:\s[^<>\0]{0,200})?>(?:<value>)?(?=[^\s<])/y;
 const attributeBefore = /<[^<>]{0,200}\s(?:name|key)\s{0,4}=\s{0,4}["'][\w.-]{0,60}$/i;
 /** Between a name and a value in a sentence. */
 const isGap =
-  /[ \t]{1,4}(?:(?:for|of|on|für|von|zum|vom|bei)[ \t](?:[\p{L}\d.-]{1,40}[ \t]){0,2}[\p{L}\d.-]{1,40}(?=:)|is|was|ist|lautet)(?::?[ \t]{1,4}(?=["'][^"'\n]{3,64}["'])|:?[ \t]{1,4}(?=["'`]?[^\s"'`]{0,64}\d)(?=["'`]?[^\s"'`]{0,64}[A-Za-z]))/uy;
+  /(?:[ \t]{1,4}(?:for|of|on|für|von|zum|vom|bei)(?:[ \t][\p{L}\d.-]{1,40}){1,3}?)?(?:[ \t]{1,4}(?:is|was|ist|war|lautet):?|[ \t]\([^()\n]{1,40}\):|:)(?=[ \t]{1,4}\S{4})(?:[ \t]{1,4}(?=["'][^"'\n]{3,64}["'])|[ \t]{1,4}(?=["'`]?[^\s"'`]{0,64}\d)(?=["'`]?[^\s"'`]{0,64}[A-Za-z]))/uy;
 /** The second argument of a call with two. */
 const callGap = /["']\s{0,8},\s{0,16}(?=["'][^"'\n]{1,256}["']\s{0,8}\))/y;
 /** The only argument of a call that sets the secret. */
@@ -47,10 +48,10 @@ const lastItem = /["'][^"'\n]{1,256}["']\s{0,8}[)\]]/y;
 const setterBefore = /(?:set|with)\w{0,30}$/i;
 /** A call around a string that is the value. */
 const wrapper =
-  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=["'`])/y;
+  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=["'`])|string\(\d{1,5}\) (?=")/y;
 /** Between a name and a value that looks random. */
 const randomGap =
-  /[ \t](?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{20,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z])/y;
+  /[ \t](?:\|[ \t](?=`?[^\s|`]{8,64}`?[ \t]\|)(?=`?[A-Za-z\d!#$%&*+,;:?@_-]{1,64}`?[ \t])(?=[^\s|]{0,64}\d)(?=[^\s|]{0,64}[A-Za-z])|(?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{20,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z]))/y;
 /** An anchor or a type of YAML before the value, but no tag that reads the value elsewhere. */
 const yamlProperty = /(?:&[\w-]{1,60}|!!?(?:str|binary)?)[ \t]{1,8}(?=\S)/y;
 /** The head of a YAML block. */
@@ -124,6 +125,7 @@ function findList(text: string, nameAt: number, at: number): Value[] | null {
   const first = list > at ? list : skip(yamlListStart, text, at);
   if (first === at) return null;
   const item = list > at ? listItem : yamlListItem;
+  const isToken = /^token/i.test(text.slice(nameAt, nameAt + 5));
   const values: Value[] = [];
   let next = first;
   for (let count = 0; count < MAX_ITEMS; count += 1) {
@@ -138,7 +140,11 @@ function findList(text: string, nameAt: number, at: number): Value[] | null {
       isExact: false,
       isQuoted: list > at || quote !== '',
     });
-    if (value !== null) values.push(value);
+    // The rules of a validator: `['required', 'confirmed']`
+    if (value?.isHarmless && values.length === 0) return [];
+    // The words of a language
+    const isWord = isToken && !/\d/.test(content);
+    if (value !== null && !isWord) values.push(value);
     next = item.lastIndex;
   }
   return values;
@@ -188,11 +194,17 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
   const told = gapEnd(isGap);
   if (told >= 0) return read(told, true);
   const random = gapEnd(randomGap);
-  if (random >= 0) return read(random, true);
+  const isCell = text.startsWith(' |', nameEndAt);
+  if (random >= 0 && (!isCell || /(?:^|\n)[ \t]{0,8}\|[^\n]*$/.test(before)))
+    return read(random, true);
   const at = gapEnd(argumentGap);
   if (at < 0 && !netrcBefore.test(before)) return null;
   // A hyphen at the start of a line is the mark of a list or of a removed line.
   if (/\n-\w*$/.test(before)) return null;
+  // `add_argument("--token", help="…")`
+  const isDeclared =
+    text.slice(nameEndAt, at).includes(',') && /^[a-z_]{1,40}=/.test(text.slice(at, at + 42));
+  if (isDeclared) return null;
   if (optionBefore.test(before)) return text[at] === '-' ? null : read(at, true);
   if (netrcBefore.test(before)) return read(gapEnd(/\s{1,80}/y), true);
   if (instructionBefore.test(before)) return read(at, true);

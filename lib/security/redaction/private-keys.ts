@@ -7,7 +7,7 @@ const end =
   /-{4,5} ?END (?:[A-Z\d _-]{0,80}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d) ?-{4,5}/g;
 /** A line of a key without an END marker; line breaks may be escaped. */
 const bodyLine =
-  /(?:\s|\\{1,2}[nrt]){0,16}(?:[A-Za-z\d+/=]{16,8192}|[A-Za-z\d+/]{1,15}(?:={1,2}|(?=…?$))|(?:Proc-Type|DEK-Info|Version|Comment): [^\r\n\\]{1,100})/y;
+  /(?:\s|\\{1,2}[nrt]){0,16}(?:["'] ?[+.,]?\s{1,40}["'])?(?:[A-Za-z\d+/=]{16,8192}|[A-Za-z\d+/]{1,15}(?:={1,2}|(?=…?$))|(?:Proc-Type|DEK-Info|Version|Comment): [^\r\n\\]{1,100})/y;
 /** The last line of a key, which is shorter. Not an ordinary word. */
 const lastLine =
   /(?:\s{1,16}|\\{1,2}n)(?=[a-z]{0,15}[A-Z\d+/])(?:[A-Za-z\d+/]{4}){1,3}(?=\s|\\n|["'`]|$)/y;
@@ -81,7 +81,9 @@ function measureBody(text: string, start: number, bodyAt: number, most: number):
   const lineStart = Math.max(text.lastIndexOf('\n', start) + 1, start - MAX_PREFIX);
   const prefix = text.slice(lineStart, start);
   const isPlain =
-    prefix.trim() === '' || /["'`{=]/.test(prefix) || !/[\r\n]/.test(text[bodyAt] ?? '');
+    prefix.trim() === '' ||
+    /["'`{=]/.test(prefix) ||
+    !/^[ \t]{0,80}[\r\n]/.test(text.slice(bodyAt, bodyAt + 90));
   const at = isPlain ? plainBody(text, bodyAt) : prefixedBody(text, bodyAt, prefix);
   return Math.min(at, most);
 }

@@ -394,6 +394,34 @@ const inCode = [
     `https://hc-ping.com/${hex.slice(0, 8)}-1234-4abc-8abc-${hex.slice(0, 12)}`,
     hex.slice(0, 8),
   ),
+  shape('a password of a network', `WLAN-Passwort: ${word}`, word),
+  shape('a password of a user in German', `Das Passwort für ada ist ${name}`, name),
+  shape('a password with a remark', `Password (staging): ${name}`, name),
+  shape('a cell of a table', `| password | ${name} |`, name),
+  shape('a former password', `my old pw was ${name}`, name),
+  shape('a password in camel case', `dbPass: "${word}"`, word),
+  shape('a personal access token', `GH_PAT=${word}`, word),
+  shape(
+    'an init-param',
+    `<param-name>password</param-name><param-value>${word}</param-value>`,
+    word,
+  ),
+  shape('a directive', `  password "${word}"`, word),
+  shape('a dump of PHP', `array(1) { ["password"]=> string(9) "${word}" }`, word),
+  shape('a kickstart file', `rootpw --plaintext ${word}`, word),
+  shape(
+    'a key that git pads',
+    prefixed('remote: ', withoutEnd(key).replaceAll('\n', '        \n')),
+    keyLines,
+  ),
+  shape(
+    'a key in strings that are joined',
+    withoutEnd(key)
+      .split('\n')
+      .map((line) => `"${line}\\n"`)
+      .join(' +\n'),
+    keyLines,
+  ),
   shape('ODBC with braces', `UID=ada;PWD={${word}};`, word, 'UID=ada'),
 ];
 
