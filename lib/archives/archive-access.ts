@@ -1,9 +1,6 @@
 import { createCallerLimit } from '../caller-limit.ts';
-import type { Clock } from '../clock.ts';
-import type { Environment } from '../config/read.ts';
-import type { RecordedArchive } from './archive-owner.ts';
 import { startArchiveProcess } from './archive-process.ts';
-import { type ArchiveWork, createArchiveWork } from './archive-work.ts';
+import { type ArchiveWork, type ArchiveWorkOptions, createArchiveWork } from './archive-work.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';
 
 /** A call that reads an archive. */
@@ -13,17 +10,8 @@ export interface ArchiveCall {
   caller?: string | undefined;
 }
 
-/** Where archives are, and what is needed to read them. */
-export interface ArchiveAccessOptions {
-  /** The archive folder (BACKUP_ARCHIVE_PATH). */
-  root: string;
-  /** Looks up the record of `owner/name`; null if there is none. */
-  findRecord(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
-  /** Where bundles are unpacked: a folder with enough disk space. */
-  scratchFolder: string;
-  /** Only PATH is used, to find git. */
-  environment: Environment;
-  clock: Clock;
+/** Where archives are, and how to read them. */
+export interface ArchiveAccessOptions extends Omit<ArchiveWorkOptions, 'limits'> {
   /** Default: `archiveLimits`. */
   limits?: Partial<ArchiveLimits>;
   /** Reads archives in a process of their own, so that this one can answer others. Default: false. */

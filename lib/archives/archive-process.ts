@@ -6,10 +6,8 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
 import { hasOwnProcess } from '../processes/own-process.ts';
-import type { ArchiveAccessOptions } from './archive-access.ts';
 import { type FromProcess, type ToProcess, unpackError } from './archive-messages.ts';
-import { type ArchiveWork, createArchiveWork } from './archive-work.ts';
-import type { ArchiveLimits } from './limits.ts';
+import { type ArchiveWork, type ArchiveWorkOptions, createArchiveWork } from './archive-work.ts';
 
 /** How long an idle process is kept: as long as the archives that it keeps unpacked. */
 const IDLE_MS = 10 * 60_000;
@@ -19,7 +17,7 @@ interface Call {
   resolve(result: unknown): void;
   reject(error: unknown): void;
   /** Finds a record on behalf of the caller. */
-  findRecord: ArchiveAccessOptions['findRecord'];
+  findRecord: ArchiveWorkOptions['findRecord'];
   /** Why a record could not be found. */
   failure?: { error: unknown };
 }
@@ -29,9 +27,7 @@ interface Call {
  * Hashing, inflating, parsing and starting git delay nothing here, and a crash ends only the calls of the moment. In the
  * bundle of a deployed function, which has no other files, the work is done in this process.
  */
-export function startArchiveProcess(
-  options: ArchiveAccessOptions & { limits: ArchiveLimits },
-): ArchiveWork {
+export function startArchiveProcess(options: ArchiveWorkOptions): ArchiveWork {
   if (!hasOwnProcess()) return createArchiveWork(options);
   const script = fileURLToPath(new URL('./archive-process-child.ts', import.meta.url));
   if (!existsSync(script)) return createArchiveWork(options);

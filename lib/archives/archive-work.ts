@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
-import type { ArchiveAccessOptions } from './archive-access.ts';
+import type { Clock } from '../clock.ts';
+import type { Environment } from '../config/read.ts';
 import { ArchiveFault, type FaultKind } from './archive-fault.ts';
 import type { RecordedArchive } from './archive-owner.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
@@ -14,6 +15,20 @@ import { readRecordedHash } from './recorded-hash.ts';
 import type { ArchiveEntry, Verification } from './results.ts';
 import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 import { MAX_LISTED_REFS } from './verify-bundle.ts';
+
+/** Where archives are, and what is needed to read them. */
+export interface ArchiveWorkOptions {
+  /** The archive folder (BACKUP_ARCHIVE_PATH). */
+  root: string;
+  /** Looks up the record of `owner/name`; null if there is none. */
+  findRecord(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
+  /** Where bundles are unpacked: a folder with enough disk space. */
+  scratchFolder: string;
+  /** Only PATH is used, to find git. */
+  environment: Environment;
+  clock: Clock;
+  limits: ArchiveLimits;
+}
 
 /** What is known about an archive without reading all of it. */
 export interface ArchiveFacts
@@ -96,7 +111,7 @@ export interface ArchiveWork {
 
 /** Opens an archive with its record. The caller closes it. */
 export async function openRecorded(
-  { root, findRecord }: Pick<ArchiveAccessOptions, 'root' | 'findRecord'>,
+  { root, findRecord }: Pick<ArchiveWorkOptions, 'root' | 'findRecord'>,
   repository: string,
   signal: AbortSignal,
 ): Promise<{ archive: OpenArchive; record: RecordedArchive | null }> {
@@ -106,9 +121,7 @@ export async function openRecorded(
 }
 
 /** Does the work in this process. */
-export function createArchiveWork(
-  options: ArchiveAccessOptions & { limits: ArchiveLimits },
-): ArchiveWork {
+export function createArchiveWork(options: ArchiveWorkOptions): ArchiveWork {
   const { findRecord, clock, limits } = options;
   const workspaces = createWorkspaces(options);
   const kept = createKeptUnpacked(options.scratchFolder);

@@ -1,4 +1,3 @@
-import type { ArchiveAccessOptions } from './archive-access.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import type { RecordedArchive } from './archive-owner.ts';
 import { hashFile } from './file-hash.ts';
@@ -55,8 +54,9 @@ export async function examineArchive(
   return { archive, ...facts, fault };
 }
 
-interface ExaminationContext extends BundleChecks, Pick<ArchiveAccessOptions, 'findRecord'> {
+interface ExaminationContext extends BundleChecks {
   repository: string;
+  findRecord(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
 }
 
 /** What is reported about a whole check. */
