@@ -20,7 +20,7 @@ export interface RepoState {
   confirmed?: ReadonlyMap<number, boolean>;
   /** Whether an anomaly of missing repositories is unconfirmed. */
   hasMissing?: boolean;
-  /** Whether its newest result is a failure. Undefined if unknown. */
+  /** Whether its newest result is a failure, or it has an archive and no result. Undefined if unknown. */
   hasFailed?: boolean;
 }
 
@@ -52,7 +52,10 @@ const selectState: Statement = {
     coalesce((
        SELECT status IN ('failed', 'too_large') FROM backup_results AS result
        WHERE repo_full_name = $1 ORDER BY result.created_at DESC, result.id DESC LIMIT 1
-     ), false)::int AS "hasFailed"`,
+     ), EXISTS (
+       -- A worker that was killed between the archive and its result.
+       SELECT FROM worker_repo_state WHERE repo_full_name = $1 AND archive_key = $2
+     ))::int AS "hasFailed"`,
 };
 
 type StateRow = Omit<RepoState, 'confirmed' | 'hasMissing' | 'hasFailed' | 'wasRead'> & {

@@ -191,8 +191,8 @@ export function findCommandSecrets(text: string): Range[] {
     }
   }
   for (const pattern of places) {
-    for (const { 0: all, 1: secret = '', index } of findAll(text, pattern)) {
-      if (!secret.includes(BARRIER)) add(index + all.lastIndexOf(secret) + secret.length, secret);
+    for (const { 0: all, 1: given = '', index } of findAll(text, pattern)) {
+      if (!given.includes(BARRIER)) add(index + all.lastIndexOf(given) + given.length, given);
     }
   }
   for (const pattern of calls) {
