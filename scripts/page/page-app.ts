@@ -25,7 +25,9 @@ export function createPageApp(folder: string, deps: PageAppDeps): Hono<HttpEnv> 
   app.onError((error, c) => respondToError(error, c, log));
   app.use(assignRequestId, identifyClient(config, readSocketConnection), async (c, next) => {
     const count = await limiter.count('pageFile', c.get('clientAddress'));
-    await enforceRateLimit(c, next, count, clock);
+    // Otherwise as the platform serves them, without the headers of the limit.
+    if (count.allowed) await next();
+    else await enforceRateLimit(c, next, count, clock);
   });
   app.use(async (c, next) => {
     setHeaders(c, PAGE_HEADERS);

@@ -108,6 +108,7 @@ const ID = '5f0d2a1e-1111-4222-8333-444455556666';
 describe.skipIf(!hasRedisServer)('the built functions', () => {
   let servers: TwoServers;
   let operations: Operation[];
+  let compared = 0;
 
   beforeAll(async () => {
     servers = await startTwoServers(project.output);
@@ -128,6 +129,9 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     init: RequestInit = {},
     headers: (side: Side) => Record<string, string> = () => ({}),
   ): Promise<Answer> {
+    // Anonymous requests are counted, and a server remembers who exceeded the limit.
+    compared += 1;
+    if (compared % 40 === 0) await servers.forgetClients();
     const [built, local] = await Promise.all(
       [servers.built, servers.local].map((side) => {
         const all = { ...(init.headers as Record<string, string>), ...headers(side) };
