@@ -127,17 +127,17 @@ const places: readonly RegExp[] = [
   /\b(?:creds|credentials|login|zugangsdaten|logindaten):[ \t][A-Za-z][\w.@-]{0,63}:((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
   /\b(?:user(?:name)?|benutzer|login) ?\/ ?(?:pass(?:word|wort)?|pw)[ \t]?[:=][ \t]?[\w.@-]{1,64} ?\/ ?((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
   // A line of .pgpass, and of .curlrc
-  /^[\w.*-]{1,253}:(?:\d{4,5}|\*):[^:\s]{1,63}:[^:\s]{1,63}:((?:[^\r\n\0:\\]|\\.){1,200})$/gm,
-  /^[ \t]{0,8}(?:proxy-)?user[ \t]{0,4}[= \t][ \t]{0,4}"?[^\s:"]{1,100}:(?!\/\/)([^\s"\0]{1,200})"?$/gm,
+  /^(?:remote: |[+>] ?)?[\w.*-]{1,253}:(?:\d{4,5}|\*):[^:\s]{1,63}:[^:\s]{1,63}:((?:[^\r\n\0:\\]|\\.){1,200})$/gm,
+  /^(?:remote: |[+>-])?[ \t]{0,8}(?:proxy-)?user[ \t]{0,4}[= \t][ \t]{0,4}"?[^\s:"]{1,100}:(?!\/\/)([^\s"\0]{1,200})"?$/gm,
   // Commands of routers and switches
-  /^[ \t]{0,8}(?:enable|username[ \t]\S{1,60})[ \t](?:privilege[ \t]\d{1,2}[ \t])?(?:password|secret)[ \t](?:\d[ \t])?([^\s"\0]{3,200})[ \t]*$/gm,
+  /^(?:remote: |[+>-])?[ \t]{0,8}(?:enable|username[ \t]\S{1,60})[ \t](?:privilege[ \t]\d{1,2}[ \t])?(?:password|secret)[ \t](?:\d[ \t])?([^\s"\0]{3,200})[ \t]*$/gm,
   /\b(?:snmp-server[ \t]community|rocommunity6?|rwcommunity6?)[ \t]([^\s"\0]{1,200})/g,
   // A key of named.conf
   /\bsecret[ \t]{1,8}"([A-Za-z\d+/=]{12,200})"[ \t]?;/g,
   // Directives of nslcd.conf and ldap.conf
-  /^[ \t]{0,8}(?:bindpw|rootpw)[ \t]{1,8}(?:--(?:plaintext|iscrypted)[ \t])?"?([^\s"\0]{1,200})/gm,
+  /^(?:remote: |[+>-])?[ \t]{0,8}(?:bindpw|rootpw)[ \t]{1,8}(?:--(?:plaintext|iscrypted)[ \t])?"?([^\s"\0]{1,200})/gm,
   // Directives of redis.conf
-  /^[ \t]{0,8}(?:requirepass|masterauth|sentinel[ \t]auth-pass[ \t]\S{1,60})[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
+  /^(?:remote: |[+>-])?[ \t]{0,8}(?:requirepass|masterauth|sentinel[ \t]auth-pass[ \t]\S{1,60})[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
   // FTP, POP3, IMAP, SMTP and Redis
   /\bUSER[ \t]\S{1,100}\r?\n(?:[^\r\n]{0,120}\r?\n)?[^\r\n\w]{0,8}PASS[ \t]([^\r\n\0]{1,200})/g,
   /(?:^|[\s>:])[A-Za-z]{0,8}\d{1,8}[ \t]LOGIN[ \t]"?[^\s"]{1,100}"?[ \t]"?([^\s"\0]{1,200})/g,
@@ -148,7 +148,7 @@ const places: readonly RegExp[] = [
 const argument = String.raw`(?:["'][^"'\n\0]{0,200}["']|[\w$.]{1,60})\s{0,8},\s{0,8}`;
 /** Arguments of calls and directives that are passwords, by their position. Their last group is the password. */
 const calls: readonly RegExp[] = [
-  /^[ \t]{0,16}[\w.-]{0,30}(?:password|passwd)[ \t]{1,8}"([^"\n\0]{3,200})"[ \t;]{0,8}$/gm,
+  /^(?:remote: |[+>-])?[ \t]{0,16}[\w.-]{0,30}(?:password|passwd)[ \t]{1,8}"([^"\n\0]{3,200})"[ \t;]{0,8}$/gm,
   new RegExp(
     `\\b(?:mysqli(?:_(?:real_)?connect)?|mysql_connect|PDO(?:->__construct)?|getConnection)\\(\\s{0,8}(?:${argument}){2}["']([^"'\\n\\0]{1,200})["']`,
     'g',

@@ -197,7 +197,7 @@ function isLabel(value: string): boolean {
 
 /** What precedes a name that code declares or assigns. */
 const declaration =
-  /(?:^|[\s(,;{<])(?:(?:const|let|var|val|final|auto|mut|static|readonly|private|public|protected|abstract|override|export|def|type|String|string|char|func|fn|case|for|if|return)[ \t*&]|(?:this|self)\.|\$this->)[^"'=]*$/;
+  /(?:^[+-]?|[\s(,;{<])(?:(?:const|let|var|val|final|auto|mut|static|readonly|private|public|protected|abstract|override|export|def|type|String|string|char|func|fn|case|for|if|return)[ \t*&]|(?:this|self)\.|\$this->)[^"'=]*$/;
 /** The same without white space around `=`; `export NAME=value` and `readonly NAME=value` are of a shell. */
 const exactDeclaration =
   /(?:^|[\s(,;{<])(?:(?:const|let|var|val|final|auto)[ \t*&]|(?:this|self)\.|\$this->)[^"'=]*$/;

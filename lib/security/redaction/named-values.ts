@@ -10,7 +10,7 @@ const nameEnd = new RegExp(
     'pass(?:word|wd| ?phrase|code|(?<!ASKPASS)(?==))|(?<!OLD)pwd(?![="\']{1,3}[/~])|(?<=[_-])(?:pass|pw)(?![A-Za-z])|(?<=_)(?:auth|pat)(?==)|bindpw|rootpw',
     '(?<=user|db|database|root|admin|mail|smtp|ftp|ssh|login|ldap|auth|http|proxy|become|key|store)pass(?=["\']?\\s{0,4}[:=])',
     // `pass` and `pw` are also counts of tests and widths: only in quotation marks, before one, or alone on a line.
-    '(?<![A-Za-z\\d.])(?-i:pass|pw)(?=["\']?\\s{0,4}[:=]\\s{0,4}["\']|["\']\\s{0,4}[:=])',
+    '(?<![A-Za-z\\d.])(?-i:pass|pw)(?=["\'\\\\]{0,4}\\s{0,4}[:=]\\s{0,4}\\\\{0,3}["\']|\\\\{0,3}["\']\\s{0,4}[:=])',
     '(?<=(?:^|\\n)[ \\t+-]{0,16})(?-i:pass|pw)(?=[ \\t]{0,4}[:=][ \\t]{0,4}(?!\\d+(?:px)?\\b)[^\\s])',
     '(?<![A-Za-z\\d.])(?-i:pass|pw|PW)(?=:? ?(?:(?:is|was|ist|war|lautet) )?[A-Za-z]{1,40}\\d)',
     'passwort|kennwort|contraseña|mot[ _-]de[ _-]passe|senha|hasło|пароль|密码|密碼|パスワード|비밀번호',
@@ -29,9 +29,9 @@ const assignment =
   /(?:["'`\]\\]{0,6}|\*\*|&quot;)[ \t]{0,16}(?:=>|:=|->(?=[ \t])|<-(?=[ \t]["'])|[:：](?![:=])|=(?![=~>])|%3[AaDd])(?:\*\*)?[ \t]{0,32}/y;
 /** The type of a variable, before its value: `: string = `, ` string = `, `[] = `, ` { get; set; } = `. */
 const typed =
-  /(?:\[\d{0,5}\]|[ \t]{0,4}[?!]?:[ \t]{0,4}(?:&(?:'static )?)?[A-Za-z][\w.<>[\]|? ]{0,40}|\}|[ \t]string|[ \t]\{ get;[\w; ]{0,30}\})[ \t]{0,4}=[ \t]{0,4}(?=["'`])/y;
+  /(?:\[\d{0,5}\]|[ \t]{0,4}[?!]?:[ \t]{0,4}(?:&(?:'static )?)?[A-Za-z][\w.<>[\]|? ]{0,40}|\}|[ \t]string|[ \t]\{ get;[\w; ]{0,30}\})[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}["'`])/y;
 const valueBeside =
-  /["'\\]{0,6},?(?:\s|\\[nrt]){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}|"\s{0,8}\{[^{}"]{0,80}\bdefault\s{0,8}=\s{0,8}|"\r?\n\r?\n|<\/(?:key|name|param-name)>\s{0,80}<(?:string|value|param-value)>/iy;
+  /["'\\]{0,6},?(?:\s|\\[nrt]|(?<=\n)(?:[+>]|remote:)){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}|"\s{0,8}\{[^{}"]{0,80}\bdefault\s{0,8}=\s{0,8}|"\r?\n\r?\n|<\/(?:key|name|param-name)>\s{0,80}<(?:string|value|param-value)>/iy;
 const argumentGap = /[ \t]{1,8}|["'\\]{1,6}[ \t]{0,8},\s{0,80}/y;
 const tagEnd = /(?:\s[^<>\0]{0,200})?>(?=[^\s<])/y;
 /** The end of a tag whose attribute is the name. */
@@ -48,7 +48,7 @@ const lastItem = /["'][^"'\n]{1,256}["']\s{0,8}[)\]]/y;
 const setterBefore = /(?:set|with)\w{0,30}$/i;
 /** A call around a string that is the value. */
 const wrapper =
-  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=["'`])|string\(\d{1,5}\) (?=")/y;
+  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=\\{0,3}["'`])|string\(\d{1,5}\) (?=")/y;
 /** Between a name and a value that looks random. */
 const randomGap =
   /[ \t](?:\|[ \t](?=`?[^\s|`]{8,64}`?[ \t]\|)(?=`?[A-Za-z\d!#$%&*+,;:?@_-]{1,64}`?[ \t])(?=[^\s|]{0,64}\d)(?=[^\s|]{0,64}[A-Za-z])|(?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{20,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z]))/y;
@@ -65,7 +65,7 @@ const nameBefore = /[\w.$-]{0,80}$/;
 const optionBefore = /(?:^|[\s"'`=(\\[])-{1,2}[\w-]{0,60}$/;
 const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/i;
 const instructionBefore =
-  /(?:^|\n)\s{0,8}(?:ENV|ARG|setenv|setx|#define)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
+  /(?:^|\n)(?:remote: |[+>-])?\s{0,8}(?:ENV|ARG|setenv|setx|#define)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
 const callBefore = /\w\(\s{0,8}["'][\w.-]{0,60}$/;
 const MAX_LOOK_BEHIND = 300;
 /** Longer harmless values are skipped. */
@@ -114,9 +114,9 @@ interface Value extends Range {
 /** The start of a list of strings: `passwords = ["a", "b"]`, and a list of YAML. */
 const listStart = /s?["']?\s{0,4}(?:=>|:=|[:=])\s{0,8}(?:\[|\w{0,20}\{|\()\s{0,80}(?=["'])/y;
 const listItem = /(["'])((?:(?!\1)[^\\\r\n\0]|\\.){0,1024})\1(?:\s{0,80},\s{0,80})?/y;
-const yamlListStart = /s?["']?:[ \t]{0,8}\r?\n(?=[ \t]{0,80}- )/y;
+const yamlListStart = /s?["']?:[ \t]{0,8}\r?\n(?=(?:remote: |[+>])?[ \t]{0,80}- )/y;
 const yamlListItem =
-  /[ \t]{0,80}- (["']?)([^\s"':{}[\]#\0][^\s"'\0]{0,1023})\1[ \t]{0,8}(?:\r?\n|$)/y;
+  /(?:remote: |[+>])?[ \t]{0,80}- (["']?)([^\s"':{}[\]#\0][^\s"'\0]{0,1023})\1[ \t]{0,8}(?:\r?\n|$)/y;
 const MAX_ITEMS = 1_000;
 
 /** The strings of the list that starts behind a name; null if there is none. */

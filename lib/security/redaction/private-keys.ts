@@ -84,7 +84,9 @@ function measureBody(text: string, start: number, bodyAt: number, most: number):
     prefix.trim() === '' ||
     /["'`{=]/.test(prefix) ||
     !/^[ \t]{0,80}[\r\n]/.test(text.slice(bodyAt, bodyAt + 90));
-  const at = isPlain ? plainBody(text, bodyAt) : prefixedBody(text, bodyAt, prefix);
+  const prefixed = isPlain ? bodyAt : prefixedBody(text, bodyAt, prefix);
+  // A log may show its prefix before the first line only.
+  const at = prefixed > bodyAt ? prefixed : plainBody(text, bodyAt);
   return Math.min(at, most);
 }
 

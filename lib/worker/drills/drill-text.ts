@@ -33,7 +33,9 @@ export function describeDrills(report: DrillReport): string {
   const all = proven + failed + incomplete;
   const ends = [
     ...(isBudgetUsed ? ['The budget is used up; the remaining repositories come next time.'] : []),
-    ...(stopped === null ? [] : [`Stopped: ${stopped.replace(/\.$/, '')}${stopped.endsWith('?') ? '' : '.'}`]),
+    ...(stopped === null
+      ? []
+      : [`Stopped: ${stopped.replace(/\.$/, '')}${stopped.endsWith('?') ? '' : '.'}`]),
   ];
   const line =
     all === 0

@@ -422,6 +422,14 @@ const inCode = [
       .join(' +\n'),
     keyLines,
   ),
+  shape('a line of .pgpass in a diff', `+db:5432:app:ada:${word}`, word),
+  shape('a Dockerfile in a diff', `+ENV DB_PASSWORD ${word}`, word),
+  shape('redis.conf that a hook prints', `remote: requirepass ${word}`, word),
+  shape('a list of passwords in a diff', `+passwords:\n+  - ${word}\n+  - ${mixed}`, [word, mixed]),
+  shape('a variable of Kubernetes in a diff', `+- name: DB_PASSWORD\n+  value: ${word}`, word),
+  shape('typed code in JSON', JSON.stringify({ text: `let token: &str = "${word}";` }), word),
+  shape('pass in JSON within JSON', JSON.stringify({ text: `{"pass":"${word}"}` }), word),
+  shape('a key behind the prefix of a log', `10:00:00 INFO ${withoutEnd(key)}`, keyLines),
   shape('ODBC with braces', `UID=ada;PWD={${word}};`, word, 'UID=ada'),
 ];
 
