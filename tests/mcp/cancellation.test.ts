@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   asMessage,
@@ -29,6 +30,24 @@ describe('a client that disconnects', () => {
     expect(deps.logged).toContainEqual(
       expect.objectContaining({ method: 'tools/call', outcome: 'canceled' }),
     );
+  });
+
+  it('cancels its requests that wait for their turn, which is no error', async () => {
+    const { app, deps, canceled, waiting } = createWaitingApp();
+    const leaving = new AbortController();
+    const response = await app.request('/mcp', {
+      method: 'POST',
+      headers: { ...withToken, ...asMessage },
+      body: JSON.stringify(Array.from({ length: 20 }, (_, id) => callOf('wait', undefined, id))),
+      signal: leaving.signal,
+    });
+    await waiting;
+    leaving.abort();
+    expect(await messagesOf(response)).toEqual([]);
+    while (deps.logged.filter(({ outcome }) => outcome === 'canceled').length < 20)
+      await setImmediate();
+    expect(canceled.length).toBeLessThan(20);
+    expect(deps.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   it('cancels its running requests on a real server', async () => {
