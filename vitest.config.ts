@@ -42,6 +42,7 @@ const shared = {
   testTimeout: 300_000,
   hookTimeout: 300_000,
   expect: { poll: { timeout: 120_000 } },
+  setupFiles: ['tests/support/patience.ts'],
   // Tests that start browsers, servers and processes on a busy machine may fail by bad luck; a defect fails twice. Vitest
   // marks tests that passed only on the retry, and the check run lists them.
   retry: 1,

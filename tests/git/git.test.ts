@@ -121,10 +121,10 @@ describe('git that waits is stopped after GIT_STALL_SECONDS, with the reason:', 
 });
 
 it('git that works without any output is not stopped', async () => {
-  const git = createGit({ ...environment, GIT_STALL_SECONDS: '1' }, signal);
+  const git = createGit({ ...environment, GIT_STALL_SECONDS: '3' }, signal);
   await createRepository(join(folder, 'busy'));
   // Reads its input to its end, for longer than the limit.
-  const feed = 'for i in $(seq 15); do head -c 100000 /dev/zero; sleep 0.2; done';
+  const feed = 'for i in $(seq 25); do head -c 100000 /dev/zero; sleep 0.2; done';
   const hash = alias(`(${feed}) | git hash-object --stdin`);
   expect(await git.read(hash)).toMatch(/^[0-9a-f]{40}\n$/);
 });

@@ -123,6 +123,7 @@ describe.each([
       { run_id: 1, level: 'info', repository: 'local/App' },
       { run_id: 1, level: 'info', repository: 'local/nothing' },
       { run_id: 1, level: 'info', repository: 'local/nothing' },
+      { run_id: 1, level: 'info', repository: 'local/gone' },
       { run_id: 1, level: 'error', repository: null },
       { run_id: 1, level: 'info', repository: null },
     ]);
