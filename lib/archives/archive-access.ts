@@ -1,6 +1,6 @@
 import { createCallerLimit } from '../caller-limit.ts';
-import { startArchiveProcess } from './archive-process.ts';
-import { type ArchiveWork, type ArchiveWorkOptions, createArchiveWork } from './archive-work.ts';
+import { loadArchiveWork, startArchiveProcess } from './archive-process.ts';
+import type { ArchiveWork, ArchiveWorkOptions } from './archive-work.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';
 
 /** A call that reads an archive. */
@@ -36,7 +36,7 @@ const TURNS = { total: 4, perCaller: 1, maxWaiting: 100 };
 export function createArchiveAccess(options: ArchiveAccessOptions): ArchiveAccess {
   const limits = { ...archiveLimits, ...options.limits };
   const limit = createCallerLimit(TURNS);
-  const create = options.inOwnProcess ? startArchiveProcess : createArchiveWork;
+  const create = options.inOwnProcess ? startArchiveProcess : loadArchiveWork;
   return {
     limits,
     work: create({ ...options, limits }),

@@ -10,7 +10,7 @@ import { createWorkspaces } from './git-workspace.ts';
 import { createKeptUnpacked, identifyArchive } from './kept-unpacked.ts';
 import type { ArchiveLimits } from './limits.ts';
 import type { ListRequest } from './list-tree.ts';
-import { type OpenArchive, openArchive } from './open-archive.ts';
+import { type OpenArchive, openRecorded } from './open-archive.ts';
 import { readRecordedHash } from './recorded-hash.ts';
 import type { ArchiveEntry, Verification } from './results.ts';
 import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
@@ -107,17 +107,6 @@ export interface ArchiveWork {
     path: string,
     signal: AbortSignal,
   ): Promise<ArchiveState & { bytes: Uint8Array }>;
-}
-
-/** Opens an archive with its record. The caller closes it. */
-export async function openRecorded(
-  { root, findRecord }: Pick<ArchiveWorkOptions, 'root' | 'findRecord'>,
-  repository: string,
-  signal: AbortSignal,
-): Promise<{ archive: OpenArchive; record: RecordedArchive | null }> {
-  const record = await findRecord(repository, signal);
-  const find = (name: string) => findRecord(name, signal);
-  return { archive: await openArchive(root, repository, record, find), record };
 }
 
 /** Does the work in this process. */

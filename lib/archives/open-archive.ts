@@ -100,6 +100,23 @@ export async function openArchive(
   return readable(() => findAndOpen(root, repository, recorded, find));
 }
 
+/** Opens an archive with its record. The caller closes it. */
+export async function openRecorded(
+  {
+    root,
+    findRecord,
+  }: {
+    root: string;
+    findRecord(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
+  },
+  repository: string,
+  signal: AbortSignal,
+): Promise<{ archive: OpenArchive; record: RecordedArchive | null }> {
+  const record = await findRecord(repository, signal);
+  const find = (name: string) => findRecord(name, signal);
+  return { archive: await openArchive(root, repository, record, find), record };
+}
+
 /** A file of the archive folder, and whose it is. */
 export interface FoundArchive {
   archive: OpenArchive;

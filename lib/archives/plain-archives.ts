@@ -5,14 +5,10 @@ import {
   type ArchiveCall,
   createArchiveAccess,
 } from './archive-access.ts';
-import {
-  type ArchiveCheck,
-  type ArchiveFacts,
-  type ArchivePage,
-  openRecorded,
-} from './archive-work.ts';
+import type { ArchiveCheck, ArchiveFacts, ArchivePage } from './archive-work.ts';
 import { checkFilePath } from './file-content.ts';
 import { streamFile } from './file-stream.ts';
+import { openRecorded } from './open-archive.ts';
 
 /**
  * Reads archives as they are, without removing secrets, for people who may see them. Throws as `ArchiveReader`
