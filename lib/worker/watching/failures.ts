@@ -71,7 +71,7 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   },
   damaged: {
     what: 'the repository is damaged at its source',
-    todo: 'run `git fsck` where it comes from; the last archive is kept',
+    todo: 'run `git fsck` where it comes from; earlier versions stay in the archive, if there is one',
   },
   emptied: {
     what: 'emptied at the source, the archive is kept',
