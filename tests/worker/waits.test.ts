@@ -11,6 +11,7 @@ import { createRepository, type TestRepository } from '../support/git.ts';
 import { startGitServer } from '../support/git-server.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { processesOf } from '../support/processes.ts';
+import { sql } from '../support/records.ts';
 import { callWorker, lastResults } from '../support/worker.ts';
 
 const database = useDatabase();
@@ -30,12 +31,16 @@ async function backUp(source: string, env: Record<string, string> = {}) {
     args: ['run', '--source', source, '--source', app.path],
     env: { HOME: folder, GIT_STALL_SECONDS: '1', DATA_DIR: join(folder, 'data'), ...env },
   });
-  const [other, waiting] = (await lastResults(database.db)).sort((one, two) =>
-    one.repo_full_name === 'local/app' ? -1 : two.repo_full_name === 'local/app' ? 1 : 0,
-  );
-  expect([code, other?.status, waiting?.status]).toEqual([1, 'completed', 'failed']);
+  const results = await lastResults(database.db);
+  const other = results.find(({ repo_full_name }) => repo_full_name === 'local/app');
+  expect([code, other?.status]).toEqual([1, 'completed']);
   expect((await processesOf(folder)).map(({ command }) => command)).toEqual([]);
-  return waiting?.error_message;
+  const [failure] = await sql<{ message: string }>(
+    database.db,
+    `SELECT message FROM execution_logs WHERE level = 'error' ORDER BY id DESC LIMIT 1`,
+  );
+  // A source whose refs were never read is no repository yet.
+  return failure?.message.replace(/^the source \S+ cannot be read: /, '');
 }
 
 const configure = (text: string) => writeFile(join(folder, '.gitconfig'), text);
