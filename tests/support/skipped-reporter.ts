@@ -57,6 +57,8 @@ export function describeSkipped(skipped: readonly string[], path: string): strin
 /** Says at the end of a run which tests were skipped, why, and what installs the rest. */
 export class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
+    // With `-t`, all tests of other names count as skipped.
+    if (modules.some(({ project }) => project.globalConfig.testNamePattern !== undefined)) return;
     const skipped = modules.flatMap((module) =>
       [...module.children.allTests('skipped')].map(({ fullName }) => fullName),
     );
