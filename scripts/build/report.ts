@@ -26,9 +26,9 @@ const embedded = ['@electric-sql/'];
 
 /** The maximum size of each function, and the packages (path prefixes in node_modules) that it must not contain. */
 const limits: Record<Surface['name'], { gzipBytes: number; banned: readonly string[] }> = {
-  backups: { gzipBytes: 330_000, banned: [...embedded, ...models, ...server] },
-  live: { gzipBytes: 250_000, banned: [...embedded, ...models, ...server] },
-  observatory: { gzipBytes: 700_000, banned: [...embedded, ...server] },
+  backups: { gzipBytes: 360_000, banned: [...embedded, ...models, ...server] },
+  live: { gzipBytes: 265_000, banned: [...embedded, ...models, ...server] },
+  observatory: { gzipBytes: 720_000, banned: [...embedded, ...server] },
   mcp: { gzipBytes: 400_000, banned: [...embedded, ...models] },
 };
 
