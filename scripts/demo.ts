@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Command } from 'commander';
 import { execa } from 'execa';
 import { systemClock } from '../lib/clock.ts';
 import { databaseVariables } from '../lib/config/database.ts';
@@ -8,7 +9,7 @@ import { makeLocalSecrets } from '../lib/config/local/local-secrets.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { urlOfOpenDatabase } from '../lib/database/embedded/address.ts';
 import { openDatabase } from '../lib/database/open.ts';
-import { runCommand } from './command.ts';
+import { runProgram } from './command.ts';
 import { createCommandLog } from './database.ts';
 import { DROPPED_DAYS_AGO, insertDemoHistory, moveIntoPast } from './demo/history.ts';
 import {
@@ -29,7 +30,11 @@ const PROJECT = resolve(import.meta.dirname, '..');
 const WORKER = join(PROJECT, 'scripts/worker.ts');
 const MINUTE_MS = 60_000;
 
-await runCommand(async () => {
+const program = new Command('npm run demo --').description(
+  'Shows 60 days of invented history in a temporary folder, and backs up small repositories once a minute, until Ctrl-C. PORT is its port.',
+);
+
+await runProgram(program, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'backup-observatory-demo-'));
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)

@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { Command } from 'commander';
 import { archivePath, archiveVariables } from '../lib/config/archives.ts';
 import { databaseVariables } from '../lib/config/database.ts';
 import { loadEnvironment } from '../lib/config/environment.ts';
@@ -7,13 +8,17 @@ import { makeLocalSecrets } from '../lib/config/local/local-secrets.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { checkGit } from '../lib/git/git-version.ts';
 import { version } from '../lib/version.ts';
-import { runCommand } from './command.ts';
+import { runProgram } from './command.ts';
 import { type EmbeddedPlaces, type LocalServer, startLocalServer } from './local-server.ts';
 import { preparePage } from './page/build-page.ts';
 import { describeLoginLink } from './page/login-link.ts';
 import { quoted, secretFrom } from './secret-from.ts';
 
-await runCommand(async () => {
+const program = new Command('npm start --').description(
+  'Starts the server with the page, and the embedded database unless DATABASE_URL is set, until Ctrl-C. It is configured by the environment and .env: see docs/configuration.md.',
+);
+
+await runProgram(program, async () => {
   const loaded = loadEnvironment(process.env, process.cwd());
   const { environment, made } = loaded.hasEnvFile
     ? { environment: loaded.environment, made: [] }

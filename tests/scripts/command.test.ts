@@ -10,6 +10,17 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
+describe.each(['start', 'demo'])('%s', (name) => {
+  it('starts nothing for an argument that it does not know, and for --help', async () => {
+    const { code, stdout } = await runScript(name, { args: ['--help'], cwd: folder.path });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^Usage: npm /) });
+    for (const argument of ['--port', 'here']) {
+      const refused = await runScript(name, { args: [argument], cwd: folder.path });
+      expect(refused).toMatchObject({ code: 2, stdout: '' });
+    }
+  });
+});
+
 describe('the error of a command', () => {
   it('shows no configured secret', async () => {
     await writeFile(join(folder.path, '.env'), 'JWT_SECRET=a-value-without-form-1\n');
