@@ -108,6 +108,11 @@ interface Ending {
   stderr?: Uint8Array | undefined;
 }
 
+/** How long git may wait, in milliseconds. */
+export function stallMsOf(environment: Environment): number {
+  return readConfig(gitVariables, environment).GIT_STALL_SECONDS * 1_000;
+}
+
 /** Which ssh git uses, by environment: reading the user's settings takes a process, and runs use git thousands of times. */
 const sshChoices = new WeakMap<Environment, () => Promise<Environment>>();
 
@@ -131,8 +136,8 @@ export function createGit(
   defaults: Pick<GitOptions, 'protocols' | 'timeoutMs'> = {},
 ): Git {
   const env = gitEnvironment(environment);
-  const { GIT_STALL_SECONDS: stallSeconds } = readConfig(gitVariables, environment);
-  const stallMs = stallSeconds * 1_000;
+  const stallMs = stallMsOf(environment);
+  const stallSeconds = stallMs / 1_000;
   // Where git cannot be watched. Elsewhere the watch comes first, because it knows what git waits for.
   const lowSpeedTime = `http.lowSpeedTime=${2 * stallSeconds}`;
   const start = async (

@@ -3,6 +3,7 @@ import { orAborted } from '../../async.ts';
 import { describeLacks, findLacks, type Lack } from '../../durable-files.ts';
 import { messageOf } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
+import { stallMsOf } from '../../git/git.ts';
 import { describeStuck, sweepScratch } from '../../processes/scratch.ts';
 import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
@@ -215,12 +216,14 @@ async function recordLost(
 
 /** The sources given on the command line, with the repositories of each folder that holds some. */
 function expand(
-  { journal, archiveFolder, signal }: RunContext,
+  { journal, archiveFolder, environment, clock, signal }: RunContext,
   given: readonly Source[],
 ): Promise<Source[]> {
   const { note, store } = journal;
   const tracked = () => store.read(listTracked, () => []);
-  return orAborted(signal, () => expandFolders(given, { archiveFolder, tracked, note }));
+  const maxWaitMs = stallMsOf(environment);
+  const options = { archiveFolder, maxWaitMs, clock, tracked, note };
+  return orAborted(signal, () => expandFolders(given, options));
 }
 
 /** Archives belong to addresses: notes which sources are backed up under another name. */

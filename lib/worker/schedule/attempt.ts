@@ -1,9 +1,8 @@
-import { stat } from 'node:fs/promises';
 import { archiveKey } from '../../archives/archive-name.ts';
 import type { Environment } from '../../config/read.ts';
 import type { Lack } from '../../durable-files.ts';
 import { AppError, messageOf } from '../../errors.ts';
-import { isSystemError, nullIfMissing } from '../../files.ts';
+import { isSystemError } from '../../files.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import { gitSettings } from '../../git/git-credential.ts';
 import type { Progress } from '../../git/progress.ts';
@@ -218,7 +217,7 @@ async function canBeRead(
   { fault }: Failure,
 ): Promise<boolean> {
   if (source.host !== null) return true;
-  if (fault.isTransient || (source.isLocal && !(await exists(source.location)))) return false;
+  if (fault.isTransient) return false;
   try {
     const git = createGit(environment, signal);
     await readRemoteRefs({ git, source, mirrorFolder }, null);
@@ -226,16 +225,6 @@ async function canBeRead(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof GitError) return false;
-    throw error;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    return (await nullIfMissing(stat(path))) !== null;
-  } catch (error) {
-    // Such as a folder that may not be entered.
-    if (isSystemError(error)) return false;
     throw error;
   }
 }

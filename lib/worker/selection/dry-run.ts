@@ -1,4 +1,5 @@
 import { archiveKey } from '../../archives/archive-name.ts';
+import { stallMsOf } from '../../git/git.ts';
 import { readLastDurations } from '../../records/recording/durations.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -47,7 +48,8 @@ export async function performDryRun(
   const tracked = () => listTracked(db);
   if (given !== null) {
     const say = async (_level: string, text: string) => display.line(cleanText(text));
-    const sources = await expandFolders(given, { archiveFolder, tracked, note: say });
+    const bounds = { maxWaitMs: stallMsOf(deps.environment), clock: deps.clock };
+    const sources = await expandFolders(given, { archiveFolder, ...bounds, tracked, note: say });
     return printPlans(deps, sources, output);
   }
   const access = openHostAccess(gitHost, { ...deps, ...gitHost }, display.line);

@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pLimit from 'p-limit';
+import type { Clock } from '../../clock.ts';
 import { isSystemError, nullIfMissing } from '../../files.ts';
 import type { TrackedRepository } from '../../records/recording/repo-state.ts';
 import { countRepositories } from '../../text/units.ts';
@@ -8,9 +9,14 @@ import { readArchiveState } from '../archive/archive.ts';
 import { AddressError, parseLocation, type Source } from '../source.ts';
 
 const AT_ONCE = 32;
+/** A file system that hangs occupies a thread of Node's four for each file, until the process could read none at all. */
+const LOOKS_AT_ONCE = 2;
 
 interface ExpandOptions {
   archiveFolder: string;
+  /** How long a folder may take to answer. One that does not is left to git, which can be stopped. */
+  maxWaitMs: number;
+  clock: Clock;
   /** Reads the repositories that have an archive; empty if that is unknown. */
   tracked(): Promise<readonly TrackedRepository[]>;
   /** Says which folder stands for which repositories, and what is wrong with one of them. */
@@ -23,13 +29,18 @@ interface ExpandOptions {
  */
 export async function expandFolders(
   given: readonly Source[],
-  { archiveFolder, tracked, note }: ExpandOptions,
+  { archiveFolder, maxWaitMs, clock, tracked, note }: ExpandOptions,
 ): Promise<Source[]> {
   const holders = new Map<Source, string[]>();
-  for (const source of given) {
-    if (source.isLocal && !(await isRepository(source.location))) {
-      holders.set(source, await listRepositories(source.location));
+  for (const source of given.filter(({ isLocal }) => isLocal)) {
+    const { location } = source;
+    const held = await inTime(lookInto(location), maxWaitMs, clock);
+    if (held === 'hangs') {
+      const text = `the folder ${location} does not answer, so no further folder is searched for repositories`;
+      await note('error', text);
+      break;
     }
+    if (held !== null) holders.set(source, held);
   }
   if (holders.size === 0) return [...given];
   const known = await readAddresses(archiveFolder, await tracked());
@@ -65,9 +76,29 @@ export async function expandFolders(
   return sources;
 }
 
+async function inTime<Value>(
+  work: Promise<Value>,
+  ms: number,
+  clock: Clock,
+): Promise<Value | 'hangs'> {
+  const done = new AbortController();
+  const expiry = clock.sleep(ms, done.signal).then(() => 'hangs' as const);
+  try {
+    return await Promise.race([work, expiry]);
+  } finally {
+    done.abort();
+    expiry.catch(() => undefined); // no longer needed
+  }
+}
+
+/** The repositories directly in a folder; null if it is a repository itself. */
+async function lookInto(folder: string): Promise<string[] | null> {
+  return (await isRepository(folder)) ? null : listRepositories(folder);
+}
+
 /** The repositories directly in a folder, by name; none if it cannot be read: its backup says why. */
 async function listRepositories(folder: string): Promise<string[]> {
-  const limit = pLimit(AT_ONCE);
+  const limit = pLimit(LOOKS_AT_ONCE);
   try {
     const names = await readdir(folder);
     const paths = names.sort().map((name) => join(folder, name));
