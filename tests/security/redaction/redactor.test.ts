@@ -290,14 +290,16 @@ describe('as a property, redaction', () => {
       minLength: 1,
       maxLength: 7,
     });
-    // A host name such as `sk-aaaaaaa0.aa` cannot be told from the key of a gateway.
-    const hasNoKey = (text: string) => !text.includes('sk-');
+    // A host name such as `sk-aaaaaaa0.aa` cannot be told from the key of a gateway, and what follows the name of a
+    // secret is one.
+    const hasNoKey = (text: string) =>
+      !/sk-|xox[a-z]-|(?:psk|pwd?|pass|pat|pin|key|auth|token|secret)(?![a-z])/i.test(text);
     const ordinary = fc.oneof(
       hexadecimal(40),
       hexadecimal(64),
       fc.uuid(),
-      fc.emailAddress().filter(hasNoKey),
-      fc.webUrl({ withFragments: true, validSchemes: ['http', 'https'] }).filter(hasNoKey),
+      fc.emailAddress(),
+      fc.webUrl({ withFragments: true, validSchemes: ['http', 'https'] }),
       fc.array(word, { minLength: 1 }).map((words) => `/${words.join('/')}`),
       fc.array(word, { minLength: 1 }).map((words) => words.join('-')),
       fc.array(word).map((words) => words.join(' ')),
@@ -306,7 +308,7 @@ describe('as a property, redaction', () => {
       fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
     );
     fc.assert(
-      fc.property(fc.array(ordinary, { maxLength: 8 }), (parts) => {
+      fc.property(fc.array(ordinary.filter(hasNoKey), { maxLength: 8 }), (parts) => {
         const text = parts.join(' ');
         expect(createRedactor([secret]).value({ text, parts })).toEqual({ text, parts });
       }),
