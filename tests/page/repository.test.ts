@@ -8,7 +8,7 @@ import { hasChromium } from '../support/chromium.ts';
 import { useSharedFolder } from '../support/folders.ts';
 import { createRepository, listRefs, type TestRepository } from '../support/git.ts';
 import { findViolations, usePage } from '../support/page.ts';
-import { insertResult, insertRun } from '../support/records.ts';
+import { insertResult, insertRun, sql } from '../support/records.ts';
 import { callWorker } from '../support/worker.ts';
 
 const execute = promisify(execFile);
@@ -44,7 +44,13 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
     await repository.git('branch', 'other');
     expect((await backUp(repository.path)).code).toBe(0);
     await repository.commit({ 'logo.bin': '\0\u0001', [`x/${HOSTILE.slice(8, 20)}`]: 'text' });
-    expect((await backUp(repository.path, join(folder, 'lost'))).code).toBe(1);
+    expect((await backUp(repository.path)).code).toBe(0);
+    // Its refs were read, and it was never archived.
+    await sql(site.db, 'UPDATE backup_runs SET total_repos = 2, failed = 1 WHERE id = 2');
+    await insertResult(site.db, 2, 'local/lost', {
+      status: 'failed',
+      error_message: `there is no folder ${join(folder, 'lost')}`,
+    });
   });
 
   /** The figure with the size of the archive. */
@@ -148,7 +154,8 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
     await insertResult(db, run, 'owner/given-up', { status: 'failed', fault: 'missing' });
     await open('/app/repositories/owner/given-up');
     await page.getByRole('button', { name: 'Forget this repository' }).click();
-    await page.getByRole('dialog').getByText('Its backups are kept').waitFor();
+    await page.getByRole('dialog').getByText('Nothing is kept').waitFor();
+    await page.getByLabel('I know that nothing of it can be restored').check();
     await page.getByRole('button', { name: 'Forget', exact: true }).click();
     await page.getByRole('alert').getByText('Alerts and counts leave it out').waitFor();
     expect(await findViolations(page)).toEqual([]);

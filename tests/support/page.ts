@@ -93,7 +93,7 @@ export async function startPageWorld(
       const context = given ?? (await running.newContext({ reducedMotion: 'reduce' }));
       contexts.add(context);
       // Far more than anything takes, also on a busy machine.
-      context.setDefaultTimeout(120_000);
+      context.setDefaultTimeout(60_000);
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on('pageerror', (error) => complaints.push(error.message));
