@@ -164,7 +164,9 @@ async function ask(ground: Ground, question: string): Promise<ChatAnswer> {
       if (done) return;
       const frames = (rest + value).split('\n\n');
       rest = frames.pop() ?? '';
-      for (const frame of frames) answer.events.push(JSON.parse(frame.slice('data: '.length)));
+      // Comments keep the connection alive.
+      const events = frames.filter((frame) => frame.startsWith('data: '));
+      for (const frame of events) answer.events.push(JSON.parse(frame.slice('data: '.length)));
     }
   })();
   return answer;
