@@ -18,7 +18,7 @@ import { drawWhileWriting, FROZEN_MS, LATE_MS, lastLine, TAIL_LINES_PER_SECOND }
 
 const PORT = 18083;
 const OPENINGS = times(7);
-const SCROLLED_FRAMES = 60;
+const SCROLLED_FRAMES = times(60);
 /** A list that shows nothing for this long counts as broken. */
 const MAX_WAIT_MS = 30_000;
 /** Time until the live log has its maximum number of lines, and the browser has compiled its code. */
@@ -76,7 +76,7 @@ const lists = ({ runs }: Scale): [string, string][] => [
   ['repositories', '/repositories'],
   ['repositories by name', '/repositories?text=repository-77'],
   ['repositories, the largest first', '/repositories?order=size'],
-  ['a repository', '/repositories/owner-7/repository-7'],
+  ['a repository', '/repositories/owner-7/repository-7?tab=history'],
   ['logs', '/logs'],
   ['logs with errors', '/logs?level=error'],
   ['logs of a repository', '/logs?repository=owner-7%2Frepository-7'],

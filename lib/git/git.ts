@@ -293,8 +293,8 @@ export function createGit(
 function closeLingering(child: Pick<ChildProcess, 'once' | 'stderr'>): void {
   child.once('exit', () => {
     const close = () => child.stderr?.destroy();
-    // What was written by now is read first.
-    const timer = setTimeout(() => setImmediate(close), LINGER_MS);
+    // What was written by now is read first. An open output keeps this process alive, the timer alone must not.
+    const timer = setTimeout(() => setImmediate(close), LINGER_MS).unref();
     child.stderr?.once('close', () => clearTimeout(timer));
   });
 }

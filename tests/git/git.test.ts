@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { createGit, GitError } from '../../lib/git/git.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
@@ -44,6 +45,17 @@ it('git is stopped with its helpers after its timeout', async () => {
   const git = createGit(environment, signal);
   const answer = git.read(alias('sleep 600 & sleep 600'), { timeoutMs: 200 });
   await expect(answer).rejects.toThrow('did not end in time and was stopped');
+});
+
+it('git that has ended keeps no timer that would hold up the end of a command', async () => {
+  const script = `
+    const { createGit } = await import(${JSON.stringify(join(import.meta.dirname, '../../lib/git/git.ts'))});
+    const git = createGit(process.env, new AbortController().signal);
+    // Closes its error output before it ends.
+    await git.read(${JSON.stringify(alias('exec 2>&-; sleep 0.2'))});
+    console.log(process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length);`;
+  const { stdout } = await execa(process.execPath, ['--input-type=module', '-e', script]);
+  expect(stdout).toBe('0');
 });
 
 it('GitError contains the output of git on one line', async () => {
