@@ -204,7 +204,8 @@ const colorRules = ['color-contrast', 'link-in-text-block'];
 /** What axe finds on a page in both themes: the rule, and its remark on each element. Should be empty. */
 export async function findViolations(page: Page): Promise<string[][]> {
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForLoadState('networkidle').catch(() => undefined);
+  // A page with a stream is never idle.
+  await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => undefined);
   await page.evaluate(axe.source);
   return [...(await findIn('light')), ...(await findIn('dark', colorRules))];
 
