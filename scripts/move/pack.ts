@@ -15,6 +15,7 @@ import {
   hashContent,
   isLock,
   listTree,
+  loginFiles,
   MANIFEST,
   type Manifest,
   type PackedFile,
@@ -57,6 +58,13 @@ export async function packInstallation(options: PackOptions): Promise<void> {
   if ((await nullIfMissing(stat(places.data))) === null) {
     throw new AppError('NOT_FOUND', `there is no ${places.data}: set DATA_DIR, or start here once`);
   }
+  const identity = options.identityFile;
+  if (identity !== null && loginFiles.includes(basename(identity).toLowerCase())) {
+    throw new AppError(
+      'BAD_REQUEST',
+      `--with-identity: a file of logins is called ${basename(identity)} too, rename the identity`,
+    );
+  }
   await whileUnused(places.data, () => withFiles(() => pack(options, places)));
 }
 
@@ -74,8 +82,9 @@ async function pack(options: PackOptions, places: ReturnType<typeof placesOf>): 
   }
   const identity = options.identityFile;
   if (identity !== null) {
+    // Beside the logins, and not in the checkout, from where it could be committed.
     const path = basename(identity);
-    files.push(await packFile(identity, { part: 'start', path }, to));
+    files.push({ ...(await packFile(identity, { part: 'config', path }, to)), mode: 0o600 });
   }
   const logins = await packLogins(options, places.config, to);
   if (logins.file !== null) files.push(logins.file);

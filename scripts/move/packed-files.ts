@@ -27,6 +27,9 @@ export type Part = (typeof parts)[number];
 /** Where each part is on a machine. */
 export type Places = Record<Part, string>;
 
+/** The files of logins, in the part `config`. Any other file there is of age identities. */
+export const loginFiles: readonly string[] = ['app.json', 'credentials.json'];
+
 /** The file that lists all others. It is written last. */
 export const MANIFEST = 'manifest.json';
 /** Exists while a folder is being packed. */

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '../../lib/config/read.ts';
-import { moveNew, syncFile } from '../../lib/durable-files.ts';
+import { moveNew, replaceFile, syncFile } from '../../lib/durable-files.ts';
 import { AppError } from '../../lib/errors.ts';
 import { nullIfMissing } from '../../lib/files.ts';
 import { counted, formatBytes } from '../../lib/text/units.ts';
@@ -10,6 +11,7 @@ import { version } from '../../lib/version.ts';
 import {
   copyNew,
   isLock,
+  loginFiles,
   type Manifest,
   type PackedFile,
   type Places,
@@ -33,9 +35,13 @@ export interface UnpackOptions {
 /** Where files wait in their place until all of them have arrived. */
 const STAGING = '.unpacking';
 
+/** In DATA_DIR while files get their names: which folder is unpacked, so that an interrupted command can go on. */
+const PLACING = '.unpacking.json';
+
 /**
  * Unpacks what `packInstallation` packed. Every file is checked against its SHA-256 before any of them gets its name.
- * Throws CONFLICT if something would be overwritten, or is damaged, with nothing changed.
+ * Throws CONFLICT if something would be overwritten, is damaged or cannot be moved, with nothing changed. One that was
+ * killed while files got their names is finished by the next.
  */
 export async function unpackInstallation(options: UnpackOptions): Promise<void> {
   const { start, from, say } = options;
@@ -47,6 +53,11 @@ export async function unpackInstallation(options: UnpackOptions): Promise<void> 
   DATA_DIR   ${places.data}
   archives   ${places.archives}
   logins     ${places.config}`);
+  for (const { part, path } of manifest.files) {
+    if (part === 'config' && !loginFiles.includes(path)) {
+      say(`  identity   ${join(places.config, path)}`);
+    }
+  }
   if (manifest.version !== version) {
     say(`It was packed by version ${manifest.version}, and this is ${version}.`);
   }
@@ -67,21 +78,64 @@ async function environmentOf({ environment, from }: UnpackOptions): Promise<Envi
 }
 
 async function unpack(from: string, manifest: Manifest, places: Places): Promise<void> {
-  await rejectOccupied(manifest.files, places);
-  const stagings = parts.map((part) => join(places[part], STAGING));
+  const id = createHash('sha256').update(JSON.stringify(manifest)).digest('hex');
+  const placing = join(places.data, PLACING);
   const clear = () =>
-    Promise.all(stagings.map((path) => rm(path, { recursive: true, force: true })));
-  await clear();
-  try {
-    for (const file of manifest.files) await stage(from, file, places);
-    for (const { part, path } of manifest.folders) {
-      await mkdir(join(places[part], STAGING, path), { recursive: true, mode: 0o700 });
-    }
-    for (const entry of [...manifest.files, ...manifest.folders]) await place(entry, places);
-    for (const part of parts) await syncFolder(places[part]);
-  } finally {
-    await clear();
+    Promise.all(
+      parts.map((part) => rm(join(places[part], STAGING), { recursive: true, force: true })),
+    );
+  const found = await nullIfMissing(readFile(placing, 'utf8'));
+  if (found !== null && found !== id) {
+    throw new AppError(
+      'CONFLICT',
+      `unpacking another folder was interrupted: unpack that one again first, or remove ${placing} and what it left`,
+    );
   }
+  if (found === null) {
+    await rejectOccupied(manifest.files, places);
+    await clear();
+    try {
+      for (const file of manifest.files) await stage(from, file, places);
+      for (const { part, path } of manifest.folders) {
+        await mkdir(join(places[part], STAGING, path), { recursive: true, mode: 0o700 });
+      }
+      await replaceFile(placing, id);
+    } catch (error) {
+      await clear();
+      throw error;
+    }
+  }
+  await placeAll([...manifest.files, ...manifest.folders], places, async () => {
+    await rm(placing, { force: true });
+    await clear();
+  });
+  for (const part of parts) await syncFolder(places[part]);
+  await rm(placing);
+  await clear();
+}
+
+/** Gives all files their names. If one cannot get its name, takes them back from the others, and then calls `undone`. */
+async function placeAll(
+  entries: readonly Pick<PackedFile, 'part' | 'path'>[],
+  places: Places,
+  undone: () => Promise<void>,
+): Promise<void> {
+  const placed: Moved[] = [];
+  try {
+    for (const entry of entries) {
+      const moved = await place(entry, places);
+      if (moved !== null) placed.push(moved);
+    }
+  } catch (error) {
+    for (const { staged, target } of placed.toReversed()) await rename(target, staged);
+    await undone();
+    throw error;
+  }
+}
+
+interface Moved {
+  staged: string;
+  target: string;
 }
 
 /** Throws CONFLICT if anything is where a part goes. */
@@ -119,20 +173,23 @@ async function stage(from: string, file: PackedFile, places: Places): Promise<vo
   );
 }
 
-/** Gives a file its name. Files of one folder of DATA_DIR or of the archives move together. */
+/** Gives a file its name. Files of one folder move together: null for one that has moved with another. */
 async function place(
   { part, path }: Pick<PackedFile, 'part' | 'path'>,
   places: Places,
-): Promise<void> {
+): Promise<Moved | null> {
   const [top = ''] = path.split('/');
   const staged = join(places[part], STAGING, top);
   const target = join(places[part], top);
   const found = await nullIfMissing(lstat(staged));
-  if (found === null) return; // its first file has moved the whole folder
-  if (found.isDirectory()) await rename(staged, target);
-  else if (!(await moveNew(staged, target))) {
-    throw new AppError('CONFLICT', `${target} appeared meanwhile and was not overwritten`);
-  }
+  if (found === null) return null;
+  const appeared = () =>
+    new AppError('CONFLICT', `${target} appeared meanwhile and was not overwritten`);
+  if (found.isDirectory()) {
+    if ((await nullIfMissing(lstat(target))) !== null) throw appeared();
+    await rename(staged, target);
+  } else if (!(await moveNew(staged, target))) throw appeared();
+  return { staged, target };
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -1,20 +1,24 @@
+import { createHash } from 'node:crypto';
 import {
   chmod,
+  copyFile,
   mkdir,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   symlink,
   utimes,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, inject, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { takeMachineLease } from '../../lib/worker/lease/machine-lease.ts';
 import { packInstallation } from '../../scripts/move/pack.ts';
+import { readManifest } from '../../scripts/move/packed-files.ts';
 import { silentLog } from '../support/databases.ts';
 import { copyTemplate } from '../support/embedded-templates.ts';
 import { copyFolder, useSharedFolder, useTemporaryFolder } from '../support/folders.ts';
@@ -108,13 +112,21 @@ describe('npm run move with a folder', () => {
     // The note of an archive records when it was changed, in milliseconds.
     const { mtimeMs } = await stat(join(fresh, 'kept/ada__app.bundle'));
     expect(Math.floor(mtimeMs)).toBe(MODIFIED * 1_000);
-    for (const path of ['.env', 'identity.txt', 'data/local.env', 'config/credentials.json']) {
+    for (const path of [
+      '.env',
+      'config/identity.txt',
+      'data/local.env',
+      'config/credentials.json',
+    ]) {
       expect(await modeOf(fresh, path)).toBe(0o600);
     }
     expect(JSON.parse(await read(fresh, 'config/credentials.json'))).toEqual({
       version: 1,
       logins: { 'gateway:default': inFile },
     });
+    // Not in the checkout, from where it could be committed.
+    await expect(stat(join(fresh, 'identity.txt'))).rejects.toThrow('ENOENT');
+    expect(unpacked.stdout).toContain(join('config', 'identity.txt'));
     await expect(stat(join(fresh, 'data/mirrors'))).rejects.toThrow('ENOENT');
     const db = await openIn(join(fresh, 'data'));
     expect(await sql(db, 'SELECT status FROM backup_runs')).toEqual([{ status: 'completed' }]);
@@ -247,6 +259,57 @@ describe('npm run move with a folder', () => {
       expect(await read(fresh, path)).toBe(text);
       await expect(stat(join(fresh, 'data/postgres'))).rejects.toThrow('ENOENT');
       await rm(join(fresh, path));
+    }
+  });
+
+  it('takes every file back if one of them cannot get its name', async () => {
+    await pack();
+    const file = join(packed, 'manifest.json');
+    const list = JSON.parse(await read(file));
+    // The last one is to get the name of a file that this command holds open.
+    await copyFile(join(packed, 'start/.env'), join(packed, 'data/worker.lock'));
+    const env = list.files.find(({ path }: { path: string }) => path === '.env');
+    list.files.push({ ...env, part: 'data', path: 'worker.lock' });
+    await writeFile(file, JSON.stringify(list));
+    const { code, stderr } = await unpack();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('worker.lock appeared meanwhile and was not overwritten'),
+    });
+    expect((await readdir(fresh)).toSorted()).toEqual(['config', 'data', 'kept']);
+    expect(await readdir(join(fresh, 'config'))).toEqual([]);
+    expect(await readdir(join(fresh, 'kept'))).toEqual([]);
+    const left = (await readdir(join(fresh, 'data'))).filter((name) => !/lock/.test(name));
+    expect(left).toEqual([]);
+    list.files.pop();
+    await writeFile(file, JSON.stringify(list));
+    expect((await unpack()).code).toBe(0);
+  });
+
+  it('finishes what was killed while files got their names, and nothing else', async () => {
+    await pack();
+    expect((await unpack()).code).toBe(0);
+    const id = createHash('sha256').update(JSON.stringify(await readManifest(packed)));
+    for (const path of ['data/postgres', '.env', 'config/app.json']) {
+      const staged = join(fresh, path, '../.unpacking');
+      await mkdir(staged);
+      await rename(join(fresh, path), join(staged, basename(path)));
+    }
+    const marker = join(fresh, 'data/.unpacking.json');
+    await writeFile(marker, 'of another folder');
+    expect(await unpack()).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('unpacking another folder was interrupted'),
+    });
+    await writeFile(marker, id.digest('hex'));
+    expect(await unpack()).toMatchObject({ code: 0, stderr: '' });
+    expect(await read(fresh, '.env')).toBe(await read(old, '.env'));
+    expect(await read(fresh, 'config/app.json')).toBe('{"app":true}\n');
+    const db = await openIn(join(fresh, 'data'));
+    expect(await sql(db, 'SELECT status FROM backup_runs')).toEqual([{ status: 'completed' }]);
+    await db.close();
+    for (const part of ['.', 'data', 'config', 'kept']) {
+      expect((await readdir(join(fresh, part))).join(' ')).not.toContain('.unpacking');
     }
   });
 

@@ -1,7 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { applyFindings, readEvaluation } from '../../../lib/alerts/incidents/apply-findings.ts';
 import { evaluateRules } from '../../../lib/alerts/incidents/evaluate.ts';
-import type { Finding } from '../../../lib/alerts/rules/rule.ts';
+import {
+  type Finding,
+  type RepositorySeverity,
+  repositorySeverity,
+} from '../../../lib/alerts/rules/rule.ts';
 import type { Database } from '../../../lib/database/database.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { useDatabase } from '../../support/hooks.ts';
@@ -130,6 +134,38 @@ describe('an incident', () => {
     await apply(about('o/a', 'o/new'));
     expect((await times())?.reminded).toBe(remindedAt);
   });
+
+  const losing = (name: string, severity?: RepositorySeverity) =>
+    severity === undefined ? repository(name) : { ...repository(name), severity };
+  const { failure, loss, archive, nothing } = repositorySeverity;
+
+  it.each([
+    ['the first loss, among failures', [failure], loss, true],
+    ['a lost archive, among losses', [loss], archive, true],
+    ['a lost archive, among lost archives', [archive], archive, true],
+    ['one of which nothing is kept, among lost archives', [archive], nothing, true],
+    ['a second loss', [failure, loss], loss, false],
+    ['another failure', [failure], failure, false],
+    ['a failure without a severity', [loss], undefined, false],
+  ] as const)(
+    'is told about at once when it is joined by %s: %#',
+    async (_what, there, joins, isTold) => {
+      const before = there.map((severity, n) => losing(`o/old${n}`, severity));
+      const join = async (...more: ReturnType<typeof losing>[]) => {
+        clock.advance(HOUR_MS);
+        await apply({ subject: 's3://one', summary: 'some', repositories: [...before, ...more] });
+        return (await times())?.reminded ?? null;
+      };
+      expect(await join()).toBeNull();
+      expect(await join()).toBeNull();
+      const told = await join(losing('o/new', joins));
+      expect(told !== null).toBe(isTold);
+      // Only once, also when it leaves and comes back within a day.
+      expect(await join(losing('o/new', joins))).toBe(told);
+      await join();
+      expect(await join(losing('o/new', joins))).toBe(told);
+    },
+  );
 });
 
 describe('concurrent evaluations', () => {
