@@ -147,6 +147,30 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
     expect(await archiveFigure()).toBe('Archivenone');
   });
 
+  it('offer no command that cannot restore a version', async () => {
+    const { db, open, page } = site;
+    const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
+    const name = 'owner/vanished';
+    await insertResult(db, run, name, { status: 'completed' });
+    await sql(
+      db,
+      `INSERT INTO archive_versions (repo_full_name, version, run_id, created_at, ref_count, files, size_bytes)
+        VALUES ('${name}', 1, ${run}, now(), 1, 1, 1)`,
+    );
+    await open(`/app/repositories/${name}`);
+    await page.getByRole('button', { name: /^Version 1/ }).click();
+    await page.getByText('It cannot be restored.').waitFor();
+    expect(await page.getByText('npm run worker -- restore').count()).toBe(0);
+    await sql(
+      db,
+      `INSERT INTO archive_stores (repo_full_name, store, version, stored_at) VALUES ('${name}', 's3://one', 1, now())`,
+    );
+    await open(`/app/repositories/${name}`);
+    await page.getByRole('button', { name: /^Version 1/ }).click();
+    await page.getByText(`restore --from STORE ${name} --version 1`).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+  });
+
   it('forget one that was removed on purpose, and track it again', async () => {
     const { db, open, page } = site;
     const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });

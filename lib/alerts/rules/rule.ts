@@ -9,6 +9,7 @@ export const ruleNames = [
   'run_missed',
   'run_slow',
   'source_unread',
+  'source_unread_by_hand',
   'repository_stale',
   'repository_failing',
   'destination_unreachable',

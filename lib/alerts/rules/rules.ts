@@ -12,7 +12,7 @@ import type { Rule, RuleName } from './rule.ts';
 import { runFailed } from './run-failed.ts';
 import { runMissed } from './run-missed.ts';
 import { runSlow } from './run-slow.ts';
-import { sourceUnread } from './source-unread.ts';
+import { sourceUnread, sourceUnreadByHand } from './source-unread.ts';
 
 /** All rules, by their names. */
 export const rules: Readonly<Record<RuleName, Rule>> = {
@@ -21,6 +21,7 @@ export const rules: Readonly<Record<RuleName, Rule>> = {
   run_missed: runMissed,
   run_slow: runSlow,
   source_unread: sourceUnread,
+  source_unread_by_hand: sourceUnreadByHand,
   repository_stale: repositoryStale,
   repository_failing: repositoryFailing,
   destination_unreachable: destinationUnreachable,

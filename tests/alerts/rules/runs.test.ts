@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { rules } from '../../../lib/alerts/rules/rules.ts';
 import type { Environment } from '../../../lib/config/read.ts';
 import type { SqlValue } from '../../../lib/database/database.ts';
 import { failed, good, useRules } from '../../support/alert-rules.ts';
@@ -244,5 +245,32 @@ describe('run_missed', () => {
     await run(0, { status: 'running' });
     await opened({ BACKUP_EVERY: '24h' });
     expect(await listStored(database.db)).toMatchObject([{ rule: 'run_missed', is_open: false }]);
+  });
+});
+
+describe('an unread source', () => {
+  const unread = (hoursAgo: number, scheduleMs: number | null) =>
+    run(hoursAgo, {
+      failed: 1,
+      schedule_ms: scheduleMs,
+      unread_sources: JSON.stringify({ '/srv/xx': 'there is no folder' }),
+    });
+
+  it.each([
+    ['a warning after a run by hand', 0, 'source_unread_by_hand', 'warning'],
+    ['critical after a scheduled run', HOUR_MS, 'source_unread', 'critical'],
+    ['critical if it is unknown what started the run', null, 'source_unread', 'critical'],
+  ] as const)('is %s', async (_what, scheduleMs, rule, severity) => {
+    await unread(1, scheduleMs);
+    expect(await opened()).toMatchObject([
+      { rule, summary: expect.stringContaining('/srv/xx (there is no folder)') },
+    ]);
+    expect(rules[rule].severity).toBe(severity);
+  });
+
+  it('ends after a run that could read each source', async () => {
+    await unread(2, 0);
+    await run(1);
+    expect(await opened()).toEqual([]);
   });
 });

@@ -9,6 +9,7 @@ import { Command, quoted } from '../../parts/command.tsx';
 import { countOf, formatBytes, formatTime } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 import { Pages } from '../../parts/pages.tsx';
+import { describeKept, type Kept } from './kept.ts';
 import { VersionRefs } from './version-refs.tsx';
 
 const PAGE_SIZE = 10;
@@ -16,7 +17,16 @@ const PAGE_SIZE = 10;
 type Version = Schemas['ArchiveVersion'];
 
 /** The states of the repository that can be restored, newest first. */
-export function RepositoryVersions({ path }: { path: RepositoryPath }) {
+export function RepositoryVersions({
+  path,
+  kept,
+  isGone,
+}: {
+  path: RepositoryPath;
+  kept: Kept;
+  /** Whether the server looked, and found no archive. */
+  isGone: boolean;
+}) {
   const [page, setPage] = useState(1);
   const [pruned, setPruned] = useState(false);
   const [open, setOpen] = useState<string | null>(null);
@@ -56,7 +66,7 @@ export function RepositoryVersions({ path }: { path: RepositoryPath }) {
                     </Accordion.Control>
                     <Accordion.Panel>
                       {open === String(version.version) && (
-                        <Details path={path} version={version} />
+                        <Details path={path} version={version} kept={kept} isGone={isGone} />
                       )}
                     </Accordion.Panel>
                   </Accordion.Item>
@@ -108,7 +118,14 @@ function Summary({ version }: { version: Version }) {
   );
 }
 
-function Details({ path, version }: { path: RepositoryPath; version: Version }) {
+interface DetailsProps {
+  path: RepositoryPath;
+  version: Version;
+  kept: Kept;
+  isGone: boolean;
+}
+
+function Details({ path, version, kept, isGone }: DetailsProps) {
   const { warning, pruned_at, head_branch, run_id } = version;
   return (
     <Stack gap="sm">
@@ -140,10 +157,7 @@ function Details({ path, version }: { path: RepositoryPath; version: Version }) 
       </Text>
       {pruned_at === null ? (
         <>
-          <Text size="sm">
-            Restore it on the worker’s machine, in the Backup Observatory folder:
-          </Text>
-          <Command>{restoreCommand(path, version.version)}</Command>
+          <HowToRestore path={path} version={version.version} kept={kept} isGone={isGone} />
           <VersionRefs path={path} version={version.version} />
         </>
       ) : (
@@ -155,7 +169,35 @@ function Details({ path, version }: { path: RepositoryPath; version: Version }) 
   );
 }
 
-function restoreCommand({ owner, name }: RepositoryPath, version: number): string {
+/** The command that restores a version, from the archive folder or, if the archive is gone, from a store. */
+function HowToRestore({
+  path,
+  version,
+  kept,
+  isGone,
+}: Omit<DetailsProps, 'version'> & { version: number }) {
+  const isLost = kept.state === 'missing' || isGone;
+  if (isLost && kept.copies === 0) {
+    return (
+      <Text size="sm" c="var(--mantine-color-error)">
+        It cannot be restored. {describeKept(kept, isGone)}
+      </Text>
+    );
+  }
+  const store = isLost ? ' --from STORE' : '';
+  return (
+    <>
+      <Text size="sm">
+        {isLost
+          ? 'The archive is gone from the archive folder. Restore from a store that has this version, with its address as STORE (see Copies):'
+          : 'Restore it on the worker’s machine, in the Backup Observatory folder:'}
+      </Text>
+      <Command>{restoreCommand(path, version, store)}</Command>
+    </>
+  );
+}
+
+function restoreCommand({ owner, name }: RepositoryPath, version: number, from: string): string {
   const folder = `./${name.split('/').at(-1)}-version-${version}`;
-  return `npm run worker -- restore ${quoted(`${owner}/${name}`)} --version ${version} --to ${quoted(folder)}`;
+  return `npm run worker -- restore${from} ${quoted(`${owner}/${name}`)} --version ${version} --to ${quoted(folder)}`;
 }
