@@ -259,6 +259,7 @@ describe('an archive folder without any of its archives', () => {
     await rm(archives, { recursive: true });
     const anew = await call(['run', '--source', 'a', '--source', 'b', '--new-folder']);
     expect(anew.stderr).toContain('the archive is gone');
+    expect(anew.code).toBe(0);
     expect((await run('a', 'b')).code).toBe(0);
     expect(await shown('a')).toMatchObject({ state: 'good', archive: { state: 'there' } });
   });

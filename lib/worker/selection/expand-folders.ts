@@ -1,5 +1,5 @@
-import { readdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import pLimit from 'p-limit';
 import type { Clock } from '../../clock.ts';
 import { isSystemError, nullIfMissing } from '../../files.ts';
@@ -11,6 +11,8 @@ import { AddressError, parseLocation, type Source } from '../source.ts';
 const AT_ONCE = 32;
 /** A file system that hangs occupies a thread of Node's four for each file, until the process could read none at all. */
 const LOOKS_AT_ONCE = 2;
+/** More than any file that says where a worktree belongs, or what its HEAD is. */
+const MAX_POINTER_BYTES = 8_192;
 
 interface ExpandOptions {
   archiveFolder: string;
@@ -25,13 +27,14 @@ interface ExpandOptions {
 
 /**
  * Replaces each folder that is no repository by the repositories in it, together with those that were backed up from it
- * and are gone: their backup fails, so that the loss is told. A folder that holds none stays as it is.
+ * and are gone: their backup fails, so that the loss is told. A folder that holds none stays as it is. Links to a
+ * repository beside them, and its worktrees on a branch, are left out: its backup has everything of theirs.
  */
 export async function expandFolders(
   given: readonly Source[],
   { archiveFolder, maxWaitMs, clock, tracked, note }: ExpandOptions,
 ): Promise<Source[]> {
-  const holders = new Map<Source, string[]>();
+  const holders = new Map<Source, Held>();
   for (const source of given.filter(({ isLocal }) => isLocal)) {
     const { location } = source;
     const held = await inTime(lookInto(location), maxWaitMs, clock);
@@ -47,9 +50,13 @@ export async function expandFolders(
   const taken = new Set(given.map(({ location }) => location));
   const sources: Source[] = [];
   for (const source of given) {
-    const found = holders.get(source);
+    const held = holders.get(source);
+    const found = held?.repositories;
     const gone = known.filter(
-      (path) => dirname(path) === source.location && found?.includes(path) === false,
+      (path) =>
+        dirname(path) === source.location &&
+        found?.includes(path) === false &&
+        held?.doubles.has(path) === false,
     );
     if (found === undefined || found.length + gone.length === 0) {
       sources.push(source);
@@ -57,11 +64,15 @@ export async function expandFolders(
     }
     const lost =
       gone.length === 0 ? '' : `; ${gone.length} more ${gone.length === 1 ? 'is' : 'are'} gone`;
-    const held = countRepositories(found.length);
+    const number = countRepositories(found.length);
     await note(
       'info',
-      `the folder ${source.location} holds ${held}, and each is backed up by itself${lost}`,
+      `the folder ${source.location} holds ${number}, and each is backed up by itself${lost}`,
     );
+    for (const [path, { of, kind }] of held?.doubles ?? []) {
+      if (taken.has(path)) continue;
+      await note('info', `${path} is ${kind} of ${of}, and is not backed up again`);
+    }
     for (const path of [...found, ...gone]) {
       if (taken.has(path)) continue;
       taken.add(path);
@@ -92,22 +103,91 @@ async function inTime<Value>(
 }
 
 /** The repositories directly in a folder; null if it is a repository itself. */
-async function lookInto(folder: string): Promise<string[] | null> {
+async function lookInto(folder: string): Promise<Held | null> {
   return (await isRepository(folder)) ? null : listRepositories(folder);
 }
 
-/** The repositories directly in a folder, by name; none if it cannot be read: its backup says why. */
-async function listRepositories(folder: string): Promise<string[]> {
+/** What is directly in a folder. */
+interface Held {
+  /** The repositories, by name. */
+  repositories: string[];
+  /** Paths whose backup would be that of a repository beside them. */
+  doubles: Map<string, Double>;
+}
+
+interface Double {
+  of: string;
+  kind: 'a link' | 'a worktree';
+}
+
+/** The repositories directly in a folder; none if it cannot be read: its backup says why. */
+async function listRepositories(folder: string): Promise<Held> {
   const limit = pLimit(LOOKS_AT_ONCE);
   try {
     const names = await readdir(folder);
     const paths = names.sort().map((name) => join(folder, name));
     const are = await Promise.all(paths.map((path) => limit(isRepository, path)));
-    return paths.filter((_, index) => are[index]);
+    const repositories = paths.filter((_, index) => are[index]);
+    const seen = await Promise.all(repositories.map((path) => limit(identify, path)));
+    // One that is in the folder itself comes before links to it.
+    const ordered = [
+      ...seen.filter(({ isLink }) => !isLink),
+      ...seen.filter(({ isLink }) => isLink),
+    ];
+    const doubles = new Map<string, Double>();
+    const byPlace = new Map<string, string>();
+    for (const { path, place } of ordered) {
+      const of = byPlace.get(place);
+      if (of === undefined) byPlace.set(place, path);
+      else doubles.set(path, { of, kind: 'a link' });
+    }
+    for (const { path, main } of seen) {
+      const of = main === null ? undefined : byPlace.get(main);
+      if (of !== undefined && of !== path) doubles.set(path, { of, kind: 'a worktree' });
+    }
+    return { repositories: repositories.filter((path) => !doubles.has(path)), doubles };
   } catch (error) {
-    if (isSystemError(error)) return [];
+    if (isSystemError(error)) return { repositories: [], doubles: new Map() };
     throw error;
   }
+}
+
+interface Identity {
+  path: string;
+  isLink: boolean;
+  /** Where it really is. */
+  place: string;
+  /** Where the repository is whose branches this worktree shares; null for anything else. */
+  main: string | null;
+}
+
+async function identify(path: string): Promise<Identity> {
+  try {
+    const place = await realpath(path);
+    const isLink = (await lstat(path)).isSymbolicLink();
+    return { path, isLink, place, main: await findMain(place) };
+  } catch (error) {
+    // Its backup says what is wrong with it.
+    if (isSystemError(error)) return { path, isLink: false, place: path, main: null };
+    throw error;
+  }
+}
+
+/** The main repository of a worktree on a branch. With a detached HEAD, it may have commits that nothing else names. */
+async function findMain(worktree: string): Promise<string | null> {
+  const pointer = /^gitdir: (.+)/.exec(await readPointer(join(worktree, '.git')))?.[1];
+  if (pointer === undefined) return null;
+  const own = resolve(worktree, pointer.trimEnd());
+  if (basename(dirname(own)) !== 'worktrees') return null; // a submodule
+  if (!(await readPointer(join(own, 'HEAD'))).startsWith('ref: refs/heads/')) return null;
+  const common = await realpath(dirname(dirname(own)));
+  return basename(common) === '.git' ? dirname(common) : common;
+}
+
+/** The text of a small file; empty for anything else. */
+async function readPointer(path: string): Promise<string> {
+  const found = await statOrNull(path);
+  return found?.isFile() && found.size <= MAX_POINTER_BYTES ? readFile(path, 'utf8') : '';
 }
 
 /** Whether a path is a repository, as far as its files show. A file may be a bundle, which git reads too. */
