@@ -263,6 +263,18 @@ describe('an archive folder without any of its archives', () => {
     expect((await run('a', 'b')).code).toBe(0);
     expect(await shown('a')).toMatchObject({ state: 'good', archive: { state: 'there' } });
   });
+
+  it('is used after a refused run, and what it does not make again is still a failure', async () => {
+    await create('a', 'b', 'c');
+    await run('a', 'b', 'c');
+    await rm(archives, { recursive: true });
+    expect((await run('a', 'b')).code).toBe(1);
+    const anew = await call(['run', '--source', 'a', '--source', 'b', '--new-folder']);
+    expect(anew.stderr).toContain('local__c.bundle is missing');
+    expect(anew.code).toBe(1);
+    expect(await shown('c')).toMatchObject({ state: 'gone', archive: { state: 'missing' } });
+    expect((await incidents()).map(({ rule }) => rule)).toContain('archive_lost');
+  });
 });
 
 describe('forgetting a repository of which nothing is kept', () => {
