@@ -41,11 +41,11 @@ it('a link to a repository beside it, and its worktree on a branch, are not back
   expect(code).toBe(0);
   expect(await tracked()).toEqual(['local/main']);
   for (const [name, kind] of [
-    ['a-worktree', 'a worktree'],
-    ['a-link', 'a link'],
+    ['a-worktree', 'a worktree of'],
+    ['a-link', 'a link to'],
   ] as const) {
     expect(stderr).toContain(
-      `${join(source, name)} is ${kind} of ${main.path}, and is not backed up again`,
+      `${join(source, name)} is ${kind} ${main.path}, and is not backed up again`,
     );
   }
 });

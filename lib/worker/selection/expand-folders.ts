@@ -71,7 +71,7 @@ export async function expandFolders(
     );
     for (const [path, { of, kind }] of held?.doubles ?? []) {
       if (taken.has(path)) continue;
-      await note('info', `${path} is ${kind} of ${of}, and is not backed up again`);
+      await note('info', `${path} is ${kind} ${of}, and is not backed up again`);
     }
     for (const path of [...found, ...gone]) {
       if (taken.has(path)) continue;
@@ -117,7 +117,7 @@ interface Held {
 
 interface Double {
   of: string;
-  kind: 'a link' | 'a worktree';
+  kind: 'a link to' | 'a worktree of';
 }
 
 /** The repositories directly in a folder; none if it cannot be read: its backup says why. */
@@ -139,11 +139,11 @@ async function listRepositories(folder: string): Promise<Held> {
     for (const { path, place } of ordered) {
       const of = byPlace.get(place);
       if (of === undefined) byPlace.set(place, path);
-      else doubles.set(path, { of, kind: 'a link' });
+      else doubles.set(path, { of, kind: 'a link to' });
     }
     for (const { path, main } of seen) {
       const of = main === null ? undefined : byPlace.get(main);
-      if (of !== undefined && of !== path) doubles.set(path, { of, kind: 'a worktree' });
+      if (of !== undefined && of !== path) doubles.set(path, { of, kind: 'a worktree of' });
     }
     return { repositories: repositories.filter((path) => !doubles.has(path)), doubles };
   } catch (error) {
