@@ -66,7 +66,24 @@ const commands: readonly { names: string; secrets: readonly RegExp[]; only?: Reg
   },
   {
     names: 'net',
-    secrets: [new RegExp(`^ use .{1,200}?\\/user:\\S{1,100}\\s{1,4}${value}`, 'gi')],
+    secrets: [
+      new RegExp(`^ use .{1,200}?\\/user:\\S{1,100}\\s{1,4}${value}`, 'gi'),
+      // The password may also stand before the user; `*` asks for it.
+      new RegExp(
+        `^ use \\S{1,60}(?: \\\\\\\\\\S{1,200})? (?![*/\\\\])${value}(?= .{0,40}\\/user:)`,
+        'gi',
+      ),
+    ],
+  },
+  {
+    names: 'kubectl',
+    secrets: [option('--from-literal[= ][\\w.-]{1,60}')],
+    only: /\ssecret\s/,
+  },
+  {
+    names: 'rclone',
+    secrets: [option('(?:pass|secret_access_key|client_secret)')],
+    only: /^ config (?:create|update|password) /,
   },
   { names: 'vault', secrets: [new RegExp(`^ login (?:-\\S{1,40} ){0,4}(?!-)${value}`, 'g')] },
   {
@@ -122,6 +139,7 @@ const places: readonly RegExp[] = [
   // SQL
   /\bconn(?:ect)?[ \t]{1,4}[\w$#]{1,30}\/([^\s@/"'\0]{1,128})(?=@)/gi,
   /\bIDENTIFIED[ \t]{1,4}(?:WITH[ \t]{1,4}\S{1,60}[ \t]{1,4})?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
+  /\bSET[ \t]{1,4}PASSWORD[ \t]{1,4}FOR[ \t]{1,4}\S{1,120}[ \t]{0,4}=[ \t]{0,4}'([^'\0\n]{1,200})'/gi,
   /\bPASSWORD\([ \t]{0,4}'([^'\0\n]{1,200})'[ \t]{0,4}\)/gi,
   // In a message
   /\b(?:creds|credentials|login|zugangsdaten|logindaten):[ \t][A-Za-z][\w.@-]{0,63}:((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
