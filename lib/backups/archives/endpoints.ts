@@ -68,7 +68,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: `${BASE}/verify`,
       summary: 'Prove that the archive of a repository is complete and unchanged',
       description:
-        'Reads the whole archive, which takes time. One archive is verified at a time; other requests get 429 meanwhile.',
+        'Reads the whole archive, which takes time. Checks of one caller run one after the other; up to 100 wait, more get 429.',
       responses: {
         200: { description: 'The outcome, even if the archive is damaged.', schema: archiveCheck },
         ...missing,

@@ -10,9 +10,7 @@ import { AppError } from '../../errors.ts';
 import { findArchive } from '../../tools/database-source.ts';
 import type { ServedArchives } from './archives-deps.ts';
 
-/** Concurrent checks. Each reads a whole archive and may use all cores. */
-const MAX_CHECKS = 1;
-/** Calls that read or unpack an archive, running or queued; four run at a time. */
+/** Calls that list or unpack an archive, running or queued; four run at a time. */
 const MAX_READS = 12;
 const MAX_READS_PER_CALLER = 4;
 
@@ -52,17 +50,13 @@ export function createServedArchives({
     return load();
   }
 
-  const checks = createGate(
-    { total: MAX_CHECKS, perCaller: MAX_CHECKS },
-    'another archive is being verified: try again later',
-  );
   const reads = createGate(
     { total: MAX_READS, perCaller: MAX_READS_PER_CALLER },
     'too many archives are being read: try again later',
   );
   return {
     explainMissing,
-    check: (repository, call) => checks(call, async () => (await open()).check(repository, call)),
+    check: async (...asked) => (await open()).check(...asked),
     // Not limited: it only reads a header.
     describe: async (...asked) => (await open()).describe(...asked),
     list: (repository, selection, call) =>
