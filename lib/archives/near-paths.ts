@@ -30,7 +30,7 @@ export function findNearPaths(wanted: string): NearPaths {
     },
     found() {
       const misspelt = (words: ReadonlyMap<string, string>, word: string) =>
-        nearestWords(word, [...words.keys()], MAX_NAMED).flatMap((near) => words.get(near) ?? []);
+        nearestWords(word, words.keys(), MAX_NAMED).flatMap((near) => words.get(near) ?? []);
       const near = [...same, ...elsewhere, ...misspelt(beside, name), ...misspelt(others, asked)];
       return [...new Set(near)].slice(0, MAX_NAMED);
     },

@@ -17,7 +17,6 @@ import {
   type SqlValue,
   type Statement,
 } from './database.ts';
-import { translateDatabaseError } from './database-errors.ts';
 import { socketFactory } from './local-socket.ts';
 import { GuardedClient } from './pg-client.ts';
 import { refusesOptions, setSession, withSessionSettings } from './session-settings.ts';
@@ -25,6 +24,8 @@ import { StatementQueue } from './statement-queue.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const MAX_WAIT_MS = 60_000;
+/** As long as a ping may take. */
+const HANGS_AFTER_MS = 3_000;
 
 /** A connection pooler switched server connections, so prepared statements do not work there. */
 const swappedStates = ['26000', '42P05'];
@@ -48,10 +49,7 @@ export function openPgDatabase({
   maxWaitMs = MAX_WAIT_MS,
   idleTimeoutMs = 30_000,
   stayAwake,
-  onceRunning = (_processId, report) => {
-    report();
-    return () => undefined;
-  },
+  onceRunning,
 }: OpenPgOptions): Database {
   const named = { connectionString: url, application_name: 'backup-observatory' };
   const server = new Client(named);
@@ -79,7 +77,9 @@ export function openPgDatabase({
     client.on('error', (error) => log.debug('a database connection failed', { error }));
   });
   if (stayAwake) stayAwakeWhileConnected(pool, stayAwake);
-  const queue = new StatementQueue({ slots: maxConnections, maxWaitMs });
+  // Where clients wait for each other, one long statement holds up all others, and the database still works.
+  const hangsAfterMs = onceRunning ? Number.POSITIVE_INFINITY : HANGS_AFTER_MS;
+  const queue = new StatementQueue({ slots: maxConnections, maxWaitMs, hangsAfterMs });
   let isPreparing = true;
   let closed: Promise<void> | null = null;
 
@@ -139,8 +139,8 @@ export function openPgDatabase({
     const { processID } = client as PoolClient & { processID: number };
     return new Promise<QueryResultRow[]>((resolve, reject) => {
       const expire = () => reject(new OutOfTime('the statement took too long'));
-      let timer = setTimeout(expire, maxWaitMs);
-      const forget = onceRunning(processID, () => {
+      let timer = setTimeout(expire, onceRunning ? maxWaitMs : timeoutMs);
+      const forget = onceRunning?.(processID, () => {
         clearTimeout(timer);
         timer = setTimeout(expire, timeoutMs);
       });
@@ -148,7 +148,7 @@ export function openPgDatabase({
         .query<QueryResultRow>(config)
         .finally(() => {
           clearTimeout(timer);
-          forget();
+          forget?.();
         })
         .then(({ rows }) => resolve(rows), reject);
     });
@@ -161,11 +161,11 @@ export function openPgDatabase({
       values: readonly SqlValue[] = [],
       { timeoutMs = DEFAULT_QUERY_TIMEOUT_MS } = {},
     ) {
-      const runText = () => run({ text }, values, timeoutMs);
-      const runNamed = async () => {
+      const runNamed = async (leftMs: number) => {
+        const runText = () => run({ text }, values, leftMs);
         if (name === undefined || !isPreparing) return runText();
         try {
-          return await run({ name, text }, values, timeoutMs);
+          return await run({ name, text }, values, leftMs);
         } catch (error) {
           // Both errors occur before execution, so it is safe to retry.
           if (hasState(error, swappedStates)) {
@@ -177,11 +177,7 @@ export function openPgDatabase({
           return runText();
         }
       };
-      try {
-        return (await queue.run(currentCaller(), runNamed)) as Row[];
-      } catch (error) {
-        throw translateDatabaseError(error);
-      }
+      return (await queue.run(currentCaller(), timeoutMs, runNamed)) as Row[];
     },
     poolStats: () => ({
       total: pool.totalCount,

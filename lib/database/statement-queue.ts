@@ -1,7 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Caller } from '../caller.ts';
 import { AppError } from '../errors.ts';
-import { databaseUnavailable } from './database.ts';
+import {
+  DEFAULT_QUERY_TIMEOUT_MS,
+  databaseUnavailable,
+  isDatabaseUnavailable,
+} from './database.ts';
+import { translateDatabaseError } from './database-errors.ts';
 
 /** How many statements of one caller may wait. A page with everything open sends about ten. */
 export const MAX_WAITING_PER_CALLER = 20;
@@ -16,6 +21,11 @@ export interface StatementQueueOptions {
   slots: number;
   /** Milliseconds that a statement may wait. */
   maxWaitMs: number;
+  /**
+   * Milliseconds without an answer to any statement after which the database is taken to hang. Waiting then counts as
+   * time of the statement, whose own limit is used if it is longer.
+   */
+  hangsAfterMs: number;
   /** Time in milliseconds. Default: the process's. */
   now?: () => number;
 }
@@ -43,10 +53,15 @@ export class StatementQueue {
   #waiting = 0;
   /** What the least served caller had used when a statement was last granted. */
   #usedByAll = 0;
+  /** When the database last answered a statement. */
+  #answeredAt: number;
+  /** How many running statements may take longer than usual: no answer meanwhile is no sign of hanging. */
+  #long = 0;
 
   constructor(options: StatementQueueOptions) {
     this.#options = { now: () => performance.now(), ...options };
     this.#free = options.slots;
+    this.#answeredAt = this.#options.now();
   }
 
   /** The number of waiting statements. */
@@ -55,24 +70,40 @@ export class StatementQueue {
   }
 
   /**
-   * Runs work once it may use the database. Throws RATE_LIMITED if too many statements of the caller wait already,
-   * BAD_REQUEST if the caller no longer wants it, and SERVICE_UNAVAILABLE if it has waited too long.
+   * Runs work once it may use the database, with the milliseconds that are left to it. Throws RATE_LIMITED if too many
+   * statements of the caller wait already, BAD_REQUEST if the caller no longer wants it, and SERVICE_UNAVAILABLE if it
+   * has waited too long.
    */
-  async run<Result>(caller: Caller | null, work: () => Promise<Result>): Promise<Result> {
+  async run<Result>(
+    caller: Caller | null,
+    timeoutMs: number,
+    work: (leftMs: number) => Promise<Result>,
+  ): Promise<Result> {
     const key = caller?.key ?? '';
     const line = this.#lineOf(key);
+    let leftMs = timeoutMs;
     if (this.#free > 0) this.#free--;
-    else await this.#wait(line, caller);
+    else leftMs = Math.min(leftMs, await this.#wait(line, caller, timeoutMs));
     // A caller that was idle has not saved up time.
     line.used = Math.max(line.used, this.#usedByAll);
     this.#usedByAll = line.used;
     line.running++;
+    const isLong = timeoutMs > DEFAULT_QUERY_TIMEOUT_MS;
+    if (isLong) this.#long++;
     if (caller?.phase === 'changing') caller.phase = 'changed';
     const startedAt = this.#options.now();
     try {
-      return await work();
+      const result = await work(leftMs);
+      this.#answeredAt = this.#options.now();
+      return result;
+    } catch (error) {
+      const translated = translateDatabaseError(error);
+      // The database answered this, too.
+      if (!isDatabaseUnavailable(translated)) this.#answeredAt = this.#options.now();
+      throw translated;
     } finally {
       line.running--;
+      if (isLong) this.#long--;
       const used = line.used + this.#options.now() - startedAt;
       line.used = Math.min(used, this.#usedByAll + MAX_DEBT_MS);
       this.#passOn();
@@ -92,7 +123,8 @@ export class StatementQueue {
     return line;
   }
 
-  async #wait(line: Line, caller: Caller | null): Promise<void> {
+  /** Returns the milliseconds that are left until the database is taken to hang. */
+  async #wait(line: Line, caller: Caller | null, timeoutMs: number): Promise<number> {
     const isLimited = caller?.isLimited && caller.phase !== 'changed';
     if (isLimited && line.waiters.size >= MAX_WAITING_PER_CALLER) throw tooMany();
     const signal = caller?.signal?.();
@@ -104,16 +136,31 @@ export class StatementQueue {
       () => reject(databaseUnavailable(new Error('the statement waited too long for its turn'))),
       this.#options.maxWaitMs,
     );
+    const enteredAt = this.#options.now();
+    const patienceMs = Math.max(timeoutMs, this.#options.hangsAfterMs);
+    const leftMs = () =>
+      this.#long > 0
+        ? patienceMs
+        : Math.max(enteredAt, this.#answeredAt) + patienceMs - this.#options.now();
+    let watch: NodeJS.Timeout | undefined;
+    const refuseIfHanging = () => {
+      const left = leftMs();
+      if (left > 0) watch = setTimeout(refuseIfHanging, Math.min(left, this.#options.maxWaitMs));
+      else reject(databaseUnavailable(new Error('the database answers no statement')));
+    };
+    refuseIfHanging();
     signal?.addEventListener('abort', abort);
     line.waiters.add(waiter);
     this.#waiting++;
     try {
       await promise;
+      return leftMs();
     } catch (error) {
       this.#leave(line, waiter);
       throw error;
     } finally {
       clearTimeout(timer);
+      clearTimeout(watch);
       signal?.removeEventListener('abort', abort);
     }
   }

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Caller } from '../../lib/caller.ts';
 import { MAX_WAITING_PER_CALLER, StatementQueue } from '../../lib/database/statement-queue.ts';
 
@@ -10,11 +10,12 @@ const caller = (key: string, more: Partial<Caller> = {}): Caller => ({
 
 /** A queue with a clock, in which each statement takes as long as it says. */
 function createQueue({ slots = 1, maxWaitMs = 60_000 } = {}) {
+  const hangsAfterMs = Number.POSITIVE_INFINITY;
   let now = 0;
   const order: string[] = [];
-  const queue = new StatementQueue({ slots, maxWaitMs, now: () => now });
+  const queue = new StatementQueue({ slots, maxWaitMs, hangsAfterMs, now: () => now });
   const run = (by: Caller | null, ms = 10, next: () => Promise<unknown> = async () => undefined) =>
-    queue.run(by, async () => {
+    queue.run(by, 15_000, async () => {
       order.push(by?.key ?? 'own');
       await yieldToEventLoop();
       now += ms;
@@ -26,7 +27,7 @@ function createQueue({ slots = 1, maxWaitMs = 60_000 } = {}) {
 /** Occupies the queue until the returned function is called. */
 function occupy(queue: StatementQueue): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const running = queue.run(null, () => promise);
+  const running = queue.run(null, 15_000, () => promise);
   return () => {
     resolve();
     return running;
@@ -140,4 +141,73 @@ it('what waits is refused together', async () => {
   await Promise.all(waiting.map((one) => expect(one).rejects.toThrow('down')));
   expect(queue.waiting).toBe(0);
   await free();
+});
+
+describe('the time that a statement waits', () => {
+  /** A queue with one slot, of a database that hangs after 100 ms, and the work that holds the slot. */
+  function createHanging() {
+    let now = 0;
+    const queue = new StatementQueue({
+      ...{ slots: 1, maxWaitMs: 60_000, hangsAfterMs: 100, now: () => now },
+    });
+    const hold = (timeoutMs = 15_000) => {
+      const work = Promise.withResolvers<void>();
+      return { ...work, ended: queue.run(null, timeoutMs, () => work.promise) };
+    };
+    const pass = (ms: number) => {
+      now += ms;
+      vi.advanceTimersByTime(ms);
+    };
+    return { queue, hold, pass };
+  }
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  const left = async (ms: number) => ms;
+
+  it('does not count while the database answers others', async () => {
+    const { queue, hold, pass } = createHanging();
+    const first = hold();
+    const second = hold();
+    const waiting = queue.run(null, 200, left);
+    pass(190);
+    first.resolve();
+    await first.ended;
+    pass(190);
+    second.resolve();
+    await second.ended;
+    expect(await waiting).toBe(200);
+  });
+
+  it('does not count while a statement runs that may take longer than usual', async () => {
+    const { queue, hold, pass } = createHanging();
+    const long = hold(60_000);
+    const waiting = queue.run(null, 200, left);
+    pass(50_000);
+    long.resolve();
+    await long.ended;
+    expect(await waiting).toBe(200);
+  });
+
+  it('counts while it answers nobody', async () => {
+    const { queue, hold, pass } = createHanging();
+    const hanging = hold();
+    const waiting = queue.run(null, 200, left);
+    const patient = queue.run(null, 1_000, left);
+    const short = queue.run(null, 10, left);
+    const refused = { code: 'SERVICE_UNAVAILABLE' };
+    pass(90);
+    expect(queue.waiting).toBe(3);
+    pass(10);
+    await expect(short).rejects.toMatchObject(refused);
+    expect(queue.waiting).toBe(2);
+    pass(100);
+    await expect(waiting).rejects.toMatchObject(refused);
+    hanging.reject(Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' }));
+    await expect(hanging.ended).rejects.toMatchObject(refused);
+    expect(await patient).toBe(800);
+  });
 });

@@ -55,9 +55,8 @@ export const limits = {
   watched: { seconds: 30, words: '' },
   redis: { seconds: 4, words: '3 s' },
   ready: { seconds: 3, words: '3 s' },
-  // Longer than the words: a statement may first wait for one of the connections that hang.
-  database: { seconds: 28, words: '15 s' },
-  search: { seconds: 20, words: '5 s' },
+  database: { seconds: 16, words: '15 s' },
+  search: { seconds: 6, words: '5 s' },
   gateway: { seconds: 6, words: '30 s for each request' },
   mail: { seconds: 16, words: '15 s' },
   retries: { seconds: 20, words: '15 s' },
