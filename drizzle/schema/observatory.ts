@@ -50,6 +50,10 @@ export const chatMessages = pgTable(
       foreignColumns: [chatSessions.id],
     }).onDelete('cascade'),
     index('chat_messages_of_session').on(table.sessionId, table.id),
+    // Whether a user has an answer to search in.
+    index('chat_messages_answers_of_user')
+      .on(table.username)
+      .where(sql`role = 'assistant' AND status = 'completed'`),
     documentIndex('chat_messages_document', 'content'),
   ],
 );

@@ -6,9 +6,11 @@ const statement = {
   text: `SELECT 'execution_log' = ANY ($1::text[]) AND EXISTS (SELECT FROM execution_logs)
       OR 'backup_result' = ANY ($1::text[]) AND EXISTS (SELECT FROM backup_results)
       OR 'backup_fix' = ANY ($1::text[]) AND EXISTS (SELECT FROM backup_fixes)
+      OR 'investigation' = ANY ($1::text[]) AND $2::text IS NULL AND EXISTS (
+        SELECT FROM chat_messages WHERE role = 'assistant' AND status = 'completed')
       OR 'investigation' = ANY ($1::text[]) AND EXISTS (
         SELECT FROM chat_messages
-        WHERE role = 'assistant' AND status = 'completed' AND ($2::text IS NULL OR username = $2::text))
+        WHERE role = 'assistant' AND status = 'completed' AND username = $2::text)
     AS is_there`,
 };
 

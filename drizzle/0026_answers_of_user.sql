@@ -1,0 +1,1 @@
+CREATE INDEX IF NOT EXISTS "chat_messages_answers_of_user" ON "chat_messages" USING btree ("username") WHERE role = 'assistant' AND status = 'completed';
