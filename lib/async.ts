@@ -104,15 +104,16 @@ export async function orAborted<Value>(
   return Promise.race([work(signal), aborted]).finally(release);
 }
 
-/** Settles like the work, or rejects after `ms` milliseconds. */
+/** Settles like the work, or rejects after `ms` milliseconds, by default with a plain error. */
 export async function within<Value>(
   ms: number,
   work: Promise<Value>,
   clock: Clock,
+  late = () => new Error(`no answer within ${ms} ms`),
 ): Promise<Value> {
   const done = new AbortController();
   const expiry = clock.sleep(ms, done.signal).then(() => {
-    throw new Error(`no answer within ${ms} ms`);
+    throw late();
   });
   try {
     return await Promise.race([work, expiry]);

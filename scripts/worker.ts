@@ -6,6 +6,7 @@ import type { Database } from '../lib/database/database.ts';
 import { openDatabase } from '../lib/database/open.ts';
 import { AppError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { exitNow, exitSoon } from '../lib/processes/exit-now.ts';
 import { listenForInterrupt } from '../lib/worker/interrupt.ts';
 import { createKeychain } from '../lib/worker/logins/keychain.ts';
 import { runWorker } from '../lib/worker/worker.ts';
@@ -47,10 +48,11 @@ await runCommand(async () => {
     },
     keychain: createKeychain(environment, systemClock),
     fetch,
-    signal: listenForInterrupt({ signals: process, clock: systemClock, exit: process.exit }),
+    signal: listenForInterrupt({ signals: process, clock: systemClock, exit: exitNow }),
     openDatabase: openWorkerDatabase,
   });
 });
+exitSoon();
 
 async function openWorkerDatabase(
   config: DatabaseConfig,

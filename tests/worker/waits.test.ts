@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { startGitServer } from '../support/git-server.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { processesOf } from '../support/processes.ts';
 import { sql } from '../support/records.ts';
+import { runScript } from '../support/script.ts';
 import { callWorker, lastResults } from '../support/worker.ts';
 
 const database = useDatabase();
@@ -160,3 +161,27 @@ it.each(['HEAD', 'packed-refs', 'objects/info/alternates'])(
     );
   },
 );
+
+it('an archive folder that hangs ends the run and its process, although a call to it never returns', async () => {
+  const archives = join(folder, 'archives');
+  const run = () =>
+    runScript('worker', {
+      cwd: folder,
+      args: ['run', '--source', app.path],
+      env: {
+        DATABASE_URL: database.url,
+        BACKUP_ARCHIVE_PATH: archives,
+        DATA_DIR: join(folder, 'data'),
+        GIT_STALL_SECONDS: '2',
+        DRILL_BUDGET_MINUTES: '0',
+      },
+    });
+  await run();
+  // Nobody ever writes to it, so opening it takes for ever, as on a mount that hangs.
+  const note = join(archives, 'local__app.bundle.json');
+  await rm(note);
+  execFileSync('mkfifo', [note]);
+  const { code, stderr } = await run();
+  expect(stderr).toContain(`the folder ${archives} has not answered for 2 s`);
+  expect(code).toBe(1);
+});

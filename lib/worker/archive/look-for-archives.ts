@@ -4,6 +4,7 @@ import pLimit from 'p-limit';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { orAborted } from '../../async.ts';
 import { nullIfMissing } from '../../files.ts';
+import { stallMsOf } from '../../git/git.ts';
 import {
   type ArchiveLook,
   type ExpectedArchive,
@@ -13,6 +14,7 @@ import {
 import { cleanText } from '../../text/clean-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 import { counted, firstOf } from '../../text/units.ts';
+import { orHangs } from '../answering-folder.ts';
 import type { RunContext } from '../running/run-deps.ts';
 import { RunStopped } from '../stop.ts';
 import { readArchiveState } from './archive.ts';
@@ -40,6 +42,8 @@ export async function lookForArchives({
   signal,
   hostName,
   mayStartOver,
+  environment,
+  clock,
 }: RunContext): Promise<LostArchive[]> {
   const { store } = journal;
   const recorded = await store.read(
@@ -48,7 +52,8 @@ export async function lookForArchives({
   );
   // The workers of a shared run have one archive folder.
   const isHere = ({ isElsewhere }: ExpectedArchive) => !isElsewhere || hostName !== null;
-  const { names, missing } = await orAborted(signal, () => lookIn(archiveFolder, recorded));
+  const bound = { folder: archiveFolder, ms: stallMsOf(environment), clock };
+  const { names, missing } = await orAborted(signal, () => lookIn(bound, recorded));
   const looks: ArchiveLook[] = [];
   const lost: LostArchive[] = [];
   for (const one of recorded) {
@@ -93,15 +98,18 @@ function describe(missing: string, { copies, repository }: ExpectedArchive): str
 
 /** The names in the folder, and what is missing of each archive that is not whole, by its file name. */
 async function lookIn(
-  folder: string,
+  bound: Parameters<typeof orHangs>[0],
   expected: readonly ExpectedArchive[],
 ): Promise<{ names: string[]; missing: Map<string, string> }> {
-  const names = await readdir(folder);
+  const { folder } = bound;
+  const names = await orHangs(bound, readdir(folder));
   const there = new Set(names);
   const limit = pLimit(AT_ONCE);
   const missing = new Map<string, string>();
   const look = async (key: string) => {
-    const found = there.has(key) ? await findMissing(folder, key, there) : `${key} is missing`;
+    const found = there.has(key)
+      ? await orHangs(bound, findMissing(folder, key, there))
+      : `${key} is missing`;
     if (found !== null) missing.set(key, found);
   };
   await Promise.all(expected.map(({ archiveKey }) => limit(look, archiveKey)));

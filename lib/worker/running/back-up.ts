@@ -13,6 +13,7 @@ import { recordLack } from '../../records/recording/stores.ts';
 import { redact } from '../../security/redaction/redactor.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
+import { orHangs } from '../answering-folder.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
 import { type LostArchive, lookForArchives } from '../archive/look-for-archives.ts';
@@ -316,14 +317,15 @@ async function readLacks({ signal }: RunContext, folder: string): Promise<Lack[]
 }
 
 async function prepareFolder(
-  { time, signal, log }: RunContext,
+  { time, signal, log, clock, environment }: RunContext,
   folder: string,
   what: string,
 ): Promise<void> {
   try {
     // Calls to a hanging file system cannot be aborted.
-    await orAborted(signal, () => makeArchiveFolder(folder));
-    const stuck = await orAborted(signal, () => sweepScratch(folder, time.now()));
+    const bound = { folder, ms: stallMsOf(environment), clock };
+    await orAborted(signal, () => orHangs(bound, makeArchiveFolder(folder)));
+    const stuck = await orAborted(signal, () => orHangs(bound, sweepScratch(folder, time.now())));
     if (stuck !== null) log.warn(describeStuck(stuck));
   } catch (cause) {
     signal.throwIfAborted();

@@ -3,7 +3,7 @@ import type { Environment } from '../../config/read.ts';
 import type { Lack } from '../../durable-files.ts';
 import { AppError, messageOf } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
-import { createGit, GitError } from '../../git/git.ts';
+import { createGit, GitError, type GitFault } from '../../git/git.ts';
 import { gitSettings } from '../../git/git-credential.ts';
 import type { Progress } from '../../git/progress.ts';
 import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
@@ -76,8 +76,10 @@ export async function attempt(
   if (state.otherOwner !== null) {
     return failure(`the archive ${key} belongs to ${state.otherOwner}`);
   }
-  const failed = async (made: Failure): Promise<Failure> =>
-    state.wasRead || (await canBeRead(context, source, made)) ? made : { ...made, isUnread: true };
+  const failed = async (made: Failure, gitFault?: GitFault): Promise<Failure> =>
+    state.wasRead || (gitFault !== 'stalled' && (await canBeRead(context, source, made)))
+      ? made
+      : { ...made, isUnread: source.host === null };
   const reserved: { leave?: () => void } = {};
   try {
     await reconcileVersions(context, { repository: source.name, key }, state);
@@ -140,7 +142,8 @@ export async function attempt(
     if (error instanceof AppError || error instanceof RunStopped) throw error;
     // What fails because this worker lost the archives is left to other workers.
     await context.checkLease();
-    if (error instanceof GitError) return failed(await explain(context, source, error));
+    if (error instanceof GitError)
+      return failed(await explain(context, source, error), error.fault);
     if (context.hostName !== null && isMachineFault(error, context)) {
       throw new RunStopped(`this machine cannot continue: ${error.message}`, { cause: error });
     }
