@@ -33,6 +33,13 @@ const drivers = [
 export default {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no circle of folders',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^lib(/|$)' },
+      to: { circular: true },
+    },
     ...layers.slice(0, -1).map(({ name, path }, layer) => ({
       name: `${name}: downward only`,
       severity: 'error',

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { systemClock } from '../lib/clock.ts';
 import { migrate } from '../lib/database/migrate.ts';
 import { openDatabase } from '../lib/database/open.ts';
-import { createLog } from '../lib/log.ts';
+import { createLog } from '../lib/log/log.ts';
 import { type PostgresServer, startPostgres } from '../tests/support/postgres-server.ts';
 import { fullScale, generate, type Scale } from './api/data.ts';
 import { times } from './share.ts';

@@ -10,7 +10,7 @@ import {
   urlOfOpenDatabase,
 } from '../lib/database/embedded/address.ts';
 import { openDatabase } from '../lib/database/open.ts';
-import { createLog, type Log } from '../lib/log.ts';
+import { createLog, type Log } from '../lib/log/log.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { loadEnvironment } from './environment.ts';
 

@@ -5,7 +5,7 @@ import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { fitsSocketPath } from '../lib/database/local-socket.ts';
 import { parseJson } from '../lib/json.ts';
-import type { Log } from '../lib/log.ts';
+import type { Log } from '../lib/log/log.ts';
 
 /** The announcement sent to each connection: one line of JSON. */
 const announcement = z.object({ url: z.url({ protocol: /^https?$/ }) });

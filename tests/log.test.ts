@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLog, type LogLevel } from '../lib/log.ts';
+import { createLog, type LogLevel } from '../lib/log/log.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { createTestClock } from './support/clock.ts';
 

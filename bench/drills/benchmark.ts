@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { createRepository, type TestRepository } from '../../tests/support/git.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { callWorker } from '../../tests/support/worker.ts';

@@ -8,8 +8,8 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { createGzip } from 'node:zlib';
 import { pack } from 'tar-stream';
-import { readBundleHeader } from '../../lib/archives/bundle-header.ts';
-import { openArchive } from '../../lib/archives/open-archive.ts';
+import { readBundleHeader } from '../../lib/archives/base/bundle-header.ts';
+import { openArchive } from '../../lib/archives/base/open-archive.ts';
 import { git } from '../../tests/support/git.ts';
 import { printTable, quantile, ratio } from '../report.ts';
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { generate } from '../api/data.ts';
 import { scale } from '../filled-postgres.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { tools } from '../../lib/tools/catalogue.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { ms, printTable, quantile, ratio, time } from '../report.ts';

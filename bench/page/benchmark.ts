@@ -13,7 +13,7 @@ import { readConfig } from '../../lib/config/read.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { PAGE_PATH } from '../../lib/surfaces/page.ts';
 import { insertDemoHistory } from '../../scripts/demo/history.ts';
 import { startLocalServer } from '../../scripts/local-server.ts';

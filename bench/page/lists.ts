@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { systemClock } from '../../lib/clock.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { launchChromium } from '../../tests/support/chromium.ts';
 import { ADA, observatoryEnvironment } from '../../tests/support/observatory-client.ts';
 import type { Scale } from '../api/data.ts';

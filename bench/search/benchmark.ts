@@ -7,7 +7,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { embeddedUrl } from '../../lib/database/embedded/address.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { connect, usedSettings } from '../filled-postgres.ts';

@@ -1,7 +1,7 @@
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { embedJobs, prepareJob } from '../../lib/search/embed-batch.ts';
 import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
 import { hashingModel } from '../../lib/search/embedders/hashing.ts';

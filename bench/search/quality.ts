@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { migrate } from '../../lib/database/migrate.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { activateBuiltIn, ask } from '../../tests/support/search.ts';
 import { printTable } from '../report.ts';
 import { times } from '../share.ts';

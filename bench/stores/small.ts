@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { formatManifest, hashText } from '../../lib/archives/manifest.ts';
+import { formatManifest, hashText } from '../../lib/archives/base/manifest.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
-import { createLog } from '../../lib/log.ts';
+import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { type KeptArchive, readArchiveRecord } from '../../lib/worker/archive/archive.ts';
 import { uncountedFigures } from '../../lib/worker/archive/figures.ts';
+import { parseSource } from '../../lib/worker/base/source.ts';
 import { type Offsite, openOffsite } from '../../lib/worker/offsite/offsite.ts';
-import { parseSource } from '../../lib/worker/source.ts';
 import { printTable } from '../report.ts';
 import type { StoreWorld } from './world.ts';
 

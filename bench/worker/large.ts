@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { archiveNote, noteName } from '../../lib/archives/note.ts';
+import { archiveNote, noteName } from '../../lib/archives/base/note.ts';
 import { printTable, ratio } from '../report.ts';
 import { times } from '../share.ts';
 import { addCommit, makeRepository } from './repositories.ts';

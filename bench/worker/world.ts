@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { connect, databaseUrl } from '../../tests/support/connection.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { WORKER_FLAGS } from '../worker-flags.ts';

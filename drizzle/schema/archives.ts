@@ -93,7 +93,7 @@ export const archiveVersions = pgTable(
     /** The branch of HEAD; null if HEAD was detached or its branch is unknown. */
     headBranch: text('head_branch'),
     refCount: integer('ref_count').notNull().default(0),
-    /** A digest of all refs: digestRefs of lib/archives/manifest.ts. */
+    /** A digest of all refs: digestRefs of lib/archives/base/manifest.ts. */
     refsSha256: text('refs_sha256').notNull().default(''),
     manifestSha256: text('manifest_sha256').notNull().default(''),
     /** The file name of the full bundle. */
@@ -126,7 +126,7 @@ export const archiveRefs = pgTable(
   {
     id: bigserial('id', { mode: 'bigint' }).primaryKey(),
     repoFullName: text('repo_full_name').notNull(),
-    /** At most 1,000 bytes: lib/records/recording/ref-names.ts. */
+    /** At most 1,000 bytes: lib/records/anomalies/ref-names.ts. */
     name: text('name').notNull(),
     objectId: text('object_id').notNull(),
     /** The first version in which the ref pointed there, and the first in which it did not; null if it still does. */
@@ -191,7 +191,7 @@ export const coverage = pgTable(
     name: text('name').primaryKey(),
     runId: integer('run_id').notNull(),
     seenAt: time('seen_at').notNull().defaultNow(),
-    /** `taken` if the run backs it up; otherwise why it does not: lib/records/coverage/plans.ts. */
+    /** `taken` if the run backs it up; otherwise why it does not: lib/records/recording/plans.ts. */
     plan: text('plan').notNull(),
     /** An explanation for people. */
     reason: text('reason').notNull().default(''),

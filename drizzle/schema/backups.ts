@@ -76,7 +76,7 @@ export const backupResults = pgTable(
     incomplete: text('incomplete'),
     /** How many times the worker tried. Null if not recorded. */
     tries: integer('tries'),
-    /** The kind of a failure, such as `login` (lib/worker/faults/git-faults.ts). Null if not recorded. */
+    /** The kind of a failure, such as `login` (lib/worker/base/git-faults.ts). Null if not recorded. */
     fault: text('fault'),
   },
   (table) => [

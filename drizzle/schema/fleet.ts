@@ -52,7 +52,7 @@ export const runJobs = pgTable(
     position: integer('position').notNull().default(0),
     /** How long the last backup took; null if there is none. */
     expectedMs: bigint('expected_ms', { mode: 'number' }),
-    /** What a worker needs to back it up, never a token: lib/worker/fleet/job-facts.ts. */
+    /** What a worker needs to back it up, never a token: lib/worker/run/fleet/job-facts.ts. */
     facts: jsonb('facts').notNull().default({}),
     /** The host that git connects to; null for a folder. */
     host: text('host'),

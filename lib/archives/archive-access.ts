@@ -1,7 +1,7 @@
 import { createCallerLimit } from '../caller-limit.ts';
 import { loadArchiveWork, startArchiveProcess } from './archive-process.ts';
 import type { ArchiveWork, ArchiveWorkOptions } from './archive-work.ts';
-import { type ArchiveLimits, archiveLimits } from './limits.ts';
+import { type ArchiveLimits, archiveLimits } from './base/limits.ts';
 
 /** A call that reads an archive. */
 export interface ArchiveCall {

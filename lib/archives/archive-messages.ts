@@ -1,9 +1,9 @@
 import { AppError, type ErrorCode } from '../errors.ts';
-import { ArchiveFault, type FaultKind, NoArchive } from './archive-fault.ts';
-import type { RecordedArchive } from './archive-owner.ts';
 import type { ArchiveWork } from './archive-work.ts';
-import { NoSuchFile } from './file-content.ts';
-import type { ArchiveLimits } from './limits.ts';
+import { ArchiveFault, type FaultKind, NoArchive } from './base/archive-fault.ts';
+import type { RecordedArchive } from './base/archive-owner.ts';
+import type { ArchiveLimits } from './base/limits.ts';
+import { NoSuchFile } from './contents/file-content.ts';
 
 /** What the process of archives needs to know to start. */
 export interface ProcessOptions {

@@ -6,8 +6,8 @@ import {
   packError,
   type ToProcess,
 } from './archive-messages.ts';
-import type { RecordedArchive } from './archive-owner.ts';
 import { type ArchiveWork, createArchiveWork } from './archive-work.ts';
+import type { RecordedArchive } from './base/archive-owner.ts';
 
 // The process of archives: does what the process that started it asks for, until that one ends.
 

@@ -1,18 +1,18 @@
 import { basename } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
-import { ArchiveFault, type FaultKind } from './archive-fault.ts';
-import type { RecordedArchive } from './archive-owner.ts';
+import { ArchiveFault, type FaultKind } from './base/archive-fault.ts';
+import type { RecordedArchive } from './base/archive-owner.ts';
+import { createWorkspaces } from './base/git-workspace.ts';
+import type { ArchiveLimits } from './base/limits.ts';
+import { type OpenArchive, openRecorded } from './base/open-archive.ts';
+import type { ArchiveEntry, Verification } from './base/results.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
 import { readChain } from './chain/read-chain.ts';
+import type { ListRequest } from './contents/list-tree.ts';
 import { describeExamination, examineArchive, judgeIntact } from './examine-archive.ts';
-import { createWorkspaces } from './git-workspace.ts';
 import { createKeptUnpacked, identifyArchive } from './kept-unpacked.ts';
-import type { ArchiveLimits } from './limits.ts';
-import type { ListRequest } from './list-tree.ts';
-import { type OpenArchive, openRecorded } from './open-archive.ts';
 import { readRecordedHash } from './recorded-hash.ts';
-import type { ArchiveEntry, Verification } from './results.ts';
 import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 import { MAX_LISTED_REFS } from './verify-bundle.ts';
 

@@ -4,10 +4,10 @@ import {
   type ArchiveCall,
   createArchiveAccess,
 } from './archive-access.ts';
-import { ArchiveFault, type FaultKind } from './archive-fault.ts';
-import { checkFilePath, type ShownContent, showContent } from './file-content.ts';
-import { checkRange, type FileRange, takeRange } from './file-range.ts';
-import type { ExtractedFile, Listing, Verification } from './results.ts';
+import { ArchiveFault, type FaultKind } from './base/archive-fault.ts';
+import type { ExtractedFile, Listing, Verification } from './base/results.ts';
+import { checkFilePath, type ShownContent, showContent } from './contents/file-content.ts';
+import { checkRange, type FileRange, takeRange } from './contents/file-range.ts';
 
 /** A call of the reader. */
 interface ReaderCall extends ArchiveCall {

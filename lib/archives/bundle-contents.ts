@@ -1,20 +1,20 @@
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
+import { ArchiveFault, corrupt, incomplete } from './base/archive-fault.ts';
+import { isRejection, type Workspace } from './base/git-workspace.ts';
+import type { ArchiveLimits } from './base/limits.ts';
+import type { OpenArchive } from './base/open-archive.ts';
 import { type Chain, readChain } from './chain/read-chain.ts';
-import { type FileContent, NoSuchFile, notAFile, tooLarge } from './file-content.ts';
-import { isRejection, type Workspace } from './git-workspace.ts';
-import { type BorrowedRepository, identifyArchive, type KeptUnpacked } from './kept-unpacked.ts';
-import type { ArchiveLimits } from './limits.ts';
+import { type FileContent, NoSuchFile, notAFile, tooLarge } from './contents/file-content.ts';
 import {
   type ListRequest,
   listTree,
   parseEntry,
   type Tree,
   type TreeListing,
-} from './list-tree.ts';
-import { findNearPaths } from './near-paths.ts';
-import type { OpenArchive } from './open-archive.ts';
+} from './contents/list-tree.ts';
+import { findNearPaths } from './contents/near-paths.ts';
+import { type BorrowedRepository, identifyArchive, type KeptUnpacked } from './kept-unpacked.ts';
 import { makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 import type { BundleChecks } from './verify-bundle.ts';
 

@@ -1,9 +1,9 @@
-import { ArchiveFault } from './archive-fault.ts';
-import type { RecordedArchive } from './archive-owner.ts';
-import { hashFile } from './file-hash.ts';
-import type { OpenArchive } from './open-archive.ts';
+import { ArchiveFault } from './base/archive-fault.ts';
+import type { RecordedArchive } from './base/archive-owner.ts';
+import { hashFile } from './base/file-hash.ts';
+import type { OpenArchive } from './base/open-archive.ts';
+import type { Proof, Verification } from './base/results.ts';
 import { compareHash } from './recorded-hash.ts';
-import type { Proof, Verification } from './results.ts';
 import { readTarball } from './tarball/read-tarball.ts';
 import {
   type BundleChecks,

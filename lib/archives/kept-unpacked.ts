@@ -1,7 +1,7 @@
 import { rename, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeScratch, removeScratch } from '../processes/scratch.ts';
-import type { OpenArchive } from './open-archive.ts';
+import type { OpenArchive } from './base/open-archive.ts';
 
 /** The most recently unpacked archives, kept for the next file that is opened. Larger ones are unpacked each time. */
 export interface KeptUnpacked {

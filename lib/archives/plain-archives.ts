@@ -6,9 +6,9 @@ import {
   createArchiveAccess,
 } from './archive-access.ts';
 import type { ArchiveCheck, ArchiveFacts, ArchivePage } from './archive-work.ts';
-import { checkFilePath } from './file-content.ts';
-import { streamFile } from './file-stream.ts';
-import { openRecorded } from './open-archive.ts';
+import { openRecorded } from './base/open-archive.ts';
+import { checkFilePath } from './contents/file-content.ts';
+import { streamFile } from './contents/file-stream.ts';
 
 /**
  * Reads archives as they are, without removing secrets, for people who may see them. Throws as `ArchiveReader`

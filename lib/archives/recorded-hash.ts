@@ -1,6 +1,6 @@
-import type { RecordedArchive } from './archive-owner.ts';
-import type { ArchiveNote } from './note.ts';
-import type { CheckOutcome, RecordedBy } from './results.ts';
+import type { RecordedArchive } from './base/archive-owner.ts';
+import type { ArchiveNote } from './base/note.ts';
+import type { CheckOutcome, RecordedBy } from './base/results.ts';
 
 /** What is recorded about an archive, in the database and in its note. */
 export interface Recorded {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { skipBytes } from '../files.ts';
-import { type ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
+import { type ArchiveFault, corrupt, incomplete } from './base/archive-fault.ts';
+import type { Workspace } from './base/git-workspace.ts';
+import type { ArchiveLimits } from './base/limits.ts';
 import type { Chain, ChainFile } from './chain/read-chain.ts';
-import type { Workspace } from './git-workspace.ts';
-import type { ArchiveLimits } from './limits.ts';
 
 /** Why bundles are too large to be unpacked; null if they are not. */
 export function whyNotUnpacked(

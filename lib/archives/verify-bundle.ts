@@ -1,17 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GitError } from '../git/git.ts';
-import { ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
-import type { BundleHeader } from './bundle-header.ts';
+import { ArchiveFault, corrupt, incomplete } from './base/archive-fault.ts';
+import type { BundleHeader } from './base/bundle-header.ts';
+import { hashFile } from './base/file-hash.ts';
+import { isRejection, type Workspace, type Workspaces } from './base/git-workspace.ts';
+import type { ArchiveLimits } from './base/limits.ts';
+import type { OpenArchive } from './base/open-archive.ts';
+import type { ArchivedRef, Proof } from './base/results.ts';
 import { checkHash, hashWhile } from './chain/hash-while.ts';
 import { proveHistory } from './chain/prove-history.ts';
 import { type Chain, type ChainFile, named, readChain } from './chain/read-chain.ts';
 import { readTips } from './chain/read-manifests.ts';
-import { hashFile } from './file-hash.ts';
-import { isRejection, type Workspace, type Workspaces } from './git-workspace.ts';
-import type { ArchiveLimits } from './limits.ts';
-import type { OpenArchive } from './open-archive.ts';
-import type { ArchivedRef, Proof } from './results.ts';
 import {
   describeRejection,
   makeRepository,

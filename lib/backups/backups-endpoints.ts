@@ -1,8 +1,8 @@
 import type { Endpoint } from '../http/route.ts';
 import { archivesEndpoints } from './archives/endpoints.ts';
-import type { BackupsDeps } from './backups-deps.ts';
 import { badgesEndpoints } from './badges/badges.ts';
 import { publicBadgeEndpoints } from './badges/public-badge.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
 import { coverageEndpoints } from './coverage.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';

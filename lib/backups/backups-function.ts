@@ -3,7 +3,7 @@ import { type BackupsConfig, backupsVariables } from '../config/backups.ts';
 import type { Environment } from '../config/read.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { mountEndpoints } from '../http/route.ts';
-import type { WriteLine } from '../log.ts';
+import type { WriteLine } from '../log/log.ts';
 import { configReader, createHostedSurface } from '../surfaces/hosted-surface.ts';
 import { buildBackupsDeps, createBackupsApp } from './app.ts';
 import { docsEndpoints } from './docs.ts';

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { type Endpoint, endpoint } from '../http/route.ts';
+import { paginationOf } from '../records/base/page.ts';
 import { coverageGaps, readCoverage } from '../records/coverage/read.ts';
-import { paginationOf } from '../records/page.ts';
 import { judgingNow } from '../records/repositories/repository-states.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { pageInput } from './input.ts';
-import { sendJson } from './json.ts';
-import { pagination, timestamp } from './shapes.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { pageInput } from './base/input.ts';
+import { sendJson } from './base/json.ts';
+import { pagination, timestamp } from './base/shapes.ts';
 
 const gap = z.enum(coverageGaps).meta({
   description:

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts';
 import { hasBearerToken, unauthorized } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import type { BackupsDeps } from './backups-deps.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
 
 /** Called by the platform's cron jobs. Checks access with `requireCronSecret`. */
 export const SWEEP_PATH = '/api/cron/sweep-stale-runs';

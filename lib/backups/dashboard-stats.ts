@@ -1,9 +1,9 @@
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readDashboardStats } from '../records/dashboard-stats.ts';
 import { judgingNow } from '../records/repositories/repository-states.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { sendJson } from './json.ts';
-import { dashboardStats } from './overview-shapes.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { sendJson } from './base/json.ts';
+import { dashboardStats } from './base/overview-shapes.ts';
 
 /** GET /api/dashboard/stats. */
 export const dashboardStatsEndpoints: readonly Endpoint<BackupsDeps>[] = [

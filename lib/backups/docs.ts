@@ -5,7 +5,7 @@ import type openapi from '../../openapi.json';
 import { basePathOf } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { type SendStatic, staticAnswer } from '../http/static-answer.ts';
-import type { BackupsDeps } from './backups-deps.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
 
 const common = {
   method: 'get',

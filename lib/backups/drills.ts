@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { listDrills } from '../records/drills/list.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { evidenceInput, pageInput, repositoryInput } from './input.ts';
-import { sendPage } from './json.ts';
-import { listOf, restoreDrill } from './shapes.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { evidenceInput, pageInput, repositoryInput } from './base/input.ts';
+import { sendPage } from './base/json.ts';
+import { listOf, restoreDrill } from './base/shapes.ts';
 
 const common = { method: 'get', tag: 'Restore drills', access: 'reader' } as const;
 

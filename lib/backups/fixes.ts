@@ -2,13 +2,13 @@ import * as z from 'zod';
 import { AppError } from '../errors.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
+import { recordFix } from '../records/base/fixes.ts';
 import { listedFixLimits, listFixes } from '../records/fix-list.ts';
-import { recordFix } from '../records/fixes.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { callerName } from './caller-name.ts';
-import { logsInput, pageInput } from './input.ts';
-import { sendPage } from './json.ts';
-import { listOf, log } from './shapes.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { callerName } from './base/caller-name.ts';
+import { logsInput, pageInput } from './base/input.ts';
+import { sendPage } from './base/json.ts';
+import { listOf, log } from './base/shapes.ts';
 
 const recordedFix = z
   .object({

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { within } from '../async.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { version } from '../version.ts';
-import type { BackupsDeps } from './backups-deps.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
 
 /** Time limit of /ready, including the connection attempt. */
 export const READY_WITHIN_MS = 3_000;

@@ -9,11 +9,11 @@ import { ruleNames } from '../alerts/rules/rule.ts';
 import { AppError } from '../errors.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { callerName } from './caller-name.ts';
-import { incidentIdInput, incidentsInput } from './input.ts';
-import { sendJson, sendPage } from './json.ts';
-import { listOf, timestamp } from './shapes.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { callerName } from './base/caller-name.ts';
+import { incidentIdInput, incidentsInput } from './base/input.ts';
+import { sendJson, sendPage } from './base/json.ts';
+import { listOf, timestamp } from './base/shapes.ts';
 
 const concerned = z
   .object({ name: z.string(), reason: z.string(), since: timestamp.nullable() })

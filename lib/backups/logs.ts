@@ -5,10 +5,10 @@ import { listFilteredLogs, MAX_LOGS_COUNTED } from '../records/logs/filtered.ts'
 import { listLogs } from '../records/logs/list.ts';
 import { MAX_LOGS_FOUND } from '../records/logs/words.ts';
 import { parseQuery } from '../search/parse-query.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { logsInput } from './input.ts';
-import { sendPage } from './json.ts';
-import { listOf, log } from './shapes.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { logsInput } from './base/input.ts';
+import { sendPage } from './base/json.ts';
+import { listOf, log } from './base/shapes.ts';
 
 /** GET /api/logs. */
 export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [

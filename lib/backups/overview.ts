@@ -1,9 +1,9 @@
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readOverview } from '../records/overview.ts';
 import { judgingNow } from '../records/repositories/repository-states.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { sendJson } from './json.ts';
-import { overview } from './overview-shapes.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { sendJson } from './base/json.ts';
+import { overview } from './base/overview-shapes.ts';
 
 /** GET /api/overview. */
 export const overviewEndpoints: readonly Endpoint<BackupsDeps>[] = [

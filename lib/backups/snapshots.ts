@@ -1,11 +1,11 @@
 import { AppError } from '../errors.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { listSnapshots, readLatestSnapshot, readSnapshotOfRun } from '../records/snapshots.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { pageInput, runIdInput } from './input.ts';
-import { sendJson, sendPage } from './json.ts';
-import { listOf, snapshot } from './shapes.ts';
+import { listSnapshots, readLatestSnapshot, readSnapshotOfRun } from '../records/base/snapshots.ts';
+import type { BackupsDeps } from './base/backups-deps.ts';
+import { pageInput, runIdInput } from './base/input.ts';
+import { sendJson, sendPage } from './base/json.ts';
+import { listOf, snapshot } from './base/shapes.ts';
 
 const common = { method: 'get', tag: 'Analytics', access: 'reader' } as const;
 const oneSnapshot = () => ({ description: 'The snapshot.', schema: snapshot });

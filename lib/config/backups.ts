@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { alertSendingVariables } from './alerts/channels.ts';
-import { alertRuleVariables } from './alerts/rules.ts';
+import { alertSendingVariables } from './channels.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
 import { httpVariables } from './http.ts';
@@ -8,6 +7,7 @@ import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
+import { alertRuleVariables } from './rules.ts';
 import { secret } from './values.ts';
 
 /** The sweep of stale runs. */

@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { channelVariables } from './alerts/channels.ts';
-import { alertRuleVariables } from './alerts/rules.ts';
 import { archiveVariables, versionVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
+import { channelVariables } from './channels.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
@@ -17,8 +16,9 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
+import { alertRuleVariables } from './rules.ts';
 import { searchVariables } from './search.ts';
-import { storeVariables } from './stores/stores.ts';
+import { storeVariables } from './stores.ts';
 import { workerVariables } from './worker.ts';
 
 /** All variables by topic. docs/configuration.md and .env.example are generated from these. */

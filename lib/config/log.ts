@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { logLevels } from '../log.ts';
+import { logLevels } from '../log/log.ts';
 
 /** Logging. */
 export const logVariables = z.object({

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { parseNetwork } from '../http/network.ts';
+import { parseNetwork } from '../text/network.ts';
 
 const portError = 'must be a port number, 0 to 65535';
 

@@ -1,7 +1,7 @@
 import type { Redis } from '@upstash/redis';
 import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import { warnOccasionally } from '../occasional-log.ts';
+import type { Log } from '../log/log.ts';
+import { warnOccasionally } from '../log/occasional-log.ts';
 import type { Database } from './database.ts';
 
 const KEY = 'backup:database-used-at';

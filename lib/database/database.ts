@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 
 /**
  * One SQL statement with `$1`-style parameters. Drivers that prepare statements identify it by its name, so

@@ -1,6 +1,6 @@
 import { loadOnce } from '../async.ts';
 import { ConfigError } from '../config/read.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { hasOwnProcess } from '../processes/own-process.ts';
 import { type Database, databaseUnavailable, type OpenDatabaseOptions } from './database.ts';
 

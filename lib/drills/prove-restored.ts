@@ -1,8 +1,8 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { corrupt } from '../archives/archive-fault.ts';
-import { createWorkspaces, isRejection } from '../archives/git-workspace.ts';
-import { digestRefs } from '../archives/manifest.ts';
+import { corrupt } from '../archives/base/archive-fault.ts';
+import { createWorkspaces, isRejection } from '../archives/base/git-workspace.ts';
+import { digestRefs } from '../archives/base/manifest.ts';
 import { type Git, GitError } from '../git/git.ts';
 import type { DrillEvidence } from '../records/drills/new-drill.ts';
 import type { RecordedVersion } from '../records/drills/record.ts';

@@ -1,5 +1,5 @@
-import { corrupt } from '../archives/archive-fault.ts';
-import { isRejection } from '../archives/git-workspace.ts';
+import { corrupt } from '../archives/base/archive-fault.ts';
+import { isRejection } from '../archives/base/git-workspace.ts';
 import type { Git } from '../git/git.ts';
 import type { DrillEvidence } from '../records/drills/new-drill.ts';
 import { cleanText } from '../text/clean-text.ts';

@@ -1,8 +1,9 @@
 import { onOwnBehalf } from '../caller.ts';
 import { offersServerKeys } from '../config/features.ts';
 import type { GatewayConfig } from '../config/gateway.ts';
-import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import type { Deps } from '../http/deps.ts';
+import { createSealing, type Sealing } from '../security/sealing.ts';
 import {
   findGatewayConnection,
   type GatewayConnection,
@@ -11,8 +12,7 @@ import {
   removeGatewayConnection,
   replaceEncryptedGatewayKey,
   storeGatewayConnection,
-} from '../records/gateway-connections.ts';
-import { createSealing, type Sealing } from '../security/sealing.ts';
+} from './gateway-connections.ts';
 import {
   createServerKeyRing,
   createUserKeyRing,

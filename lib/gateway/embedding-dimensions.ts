@@ -1,7 +1,7 @@
 import type { Redis } from '@upstash/redis';
 import QuickLRU from 'quick-lru';
 import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { createRedisFallback } from '../rate-limits/redis-fallback.ts';
 import type { GatewayClient } from './client.ts';
 import type { KeyRing } from './keys.ts';

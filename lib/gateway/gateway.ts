@@ -1,5 +1,5 @@
 import type { GatewayConfig } from '../config/gateway.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../http/deps.ts';
 import { createGatewayClient, type GatewayClient } from './client.ts';
 import { createGatewayCredentials, type GatewayCredentials } from './credentials.ts';
 import type { EmbeddingModel } from './model-list.ts';

@@ -1,9 +1,9 @@
 import type { Redis } from '@upstash/redis';
 import { ZodError } from 'zod';
 import type { GatewayConfig } from '../config/gateway.ts';
-import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { warnOccasionally } from '../occasional-log.ts';
+import type { Deps } from '../http/deps.ts';
+import { warnOccasionally } from '../log/occasional-log.ts';
 import type { GatewayClient } from './client.ts';
 import { createDimensionsLookup } from './embedding-dimensions.ts';
 import { GatewayFailure, keyStatuses } from './gateway-failure.ts';

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { within } from '../async.ts';
 import type { Clock } from '../clock.ts';
 import type { GatewayConfig } from '../config/gateway.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../http/deps.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
 import { GatewayFailure, malformed } from './gateway-failure.ts';
 

@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
 import { MIN_SECRET_LENGTH } from '../config/values.ts';
 import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { secretsEqual } from '../security/crypto.ts';
 import type { HttpEnv } from './env.ts';
 

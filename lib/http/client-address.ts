@@ -1,9 +1,9 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { type Caller, onBehalfOf } from '../caller.ts';
 import type { HttpConfig } from '../config/http.ts';
+import { isInNetworks, type Network, parseAddress, parseNetworks } from '../text/network.ts';
 import { hasInternalSecret } from './authentication.ts';
 import type { HttpEnv } from './env.ts';
-import { isInNetworks, type Network, parseAddress, parseNetworks } from './network.ts';
 
 /** The address of the peer, and the content of the forwarded header. */
 export interface Connection {

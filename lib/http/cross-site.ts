@@ -2,9 +2,9 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { isInNetworks, parseNetworks } from '../text/network.ts';
 import type { ReadConnection } from './client-address.ts';
 import type { HttpEnv } from './env.ts';
-import { isInNetworks, parseNetworks } from './network.ts';
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 

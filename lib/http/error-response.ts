@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import type { HttpEnv } from './env.ts';
 
 /** Codes whose body is the envelope; all others have `{error, request_id}`. */

@@ -1,4 +1,4 @@
-import { isLoopback } from './network.ts';
+import { isLoopback } from '../text/network.ts';
 
 type Dispatcher = NonNullable<RequestInit['dispatcher']>;
 

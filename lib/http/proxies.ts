@@ -1,5 +1,5 @@
 import type { Environment } from '../config/read.ts';
-import { isInNetworks, parseNetwork } from './network.ts';
+import { isInNetworks, parseNetwork } from '../text/network.ts';
 
 /** Where requests go instead of straight to their host: a proxy, or why its address cannot be used. */
 export type HttpProxy = { url: URL } | { fault: string };

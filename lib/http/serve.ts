@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Clock } from '../clock.ts';
 import { ConfigError } from '../config/read.ts';
-import type { Log } from '../log.ts';
-import { warnOccasionally } from '../occasional-log.ts';
+import type { Log } from '../log/log.ts';
+import { warnOccasionally } from '../log/occasional-log.ts';
 import type { HttpEnv } from './env.ts';
 import {
   hasValidTarget,

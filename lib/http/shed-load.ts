@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
-import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { warnOccasionally } from '../occasional-log.ts';
+import { warnOccasionally } from '../log/occasional-log.ts';
+import type { Deps } from './deps.ts';
 import type { HttpEnv } from './env.ts';
 import { type DescribeError, describeError as describeServiceError } from './error-response.ts';
 

@@ -1,11 +1,11 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import { getPath as getUrlPath } from 'hono/utils/url';
 import type { HttpConfig } from '../config/http.ts';
-import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { requireInternalSecret } from './authentication.ts';
 import { identifyClient, type ReadConnection, readSocketConnection } from './client-address.ts';
 import { rejectCrossSite } from './cross-site.ts';
+import type { Deps } from './deps.ts';
 import type { HttpEnv } from './env.ts';
 import { type DescribeError, respondToError } from './error-response.ts';
 import { limitRate } from './rate-limit.ts';

@@ -1,8 +1,8 @@
 import type { Hono } from 'hono';
 import { loadOnce } from '../async.ts';
 import type { LiveConfig } from '../config/live.ts';
-import type { Deps } from '../deps.ts';
 import { requireInternalSecret } from '../http/authentication.ts';
+import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';

@@ -1,5 +1,5 @@
 import type { LiveConfig } from '../config/live.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../http/deps.ts';
 import type { LogFeed } from './feed.ts';
 import type { Handshakes } from './handshakes.ts';
 import type { LiveClients } from './live-client.ts';

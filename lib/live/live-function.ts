@@ -4,7 +4,7 @@ import { type LiveConfig, liveSurfaceVariables } from '../config/live.ts';
 import type { Environment } from '../config/read.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { createNodeServer, type NodeServer } from '../http/serve.ts';
-import { createLog, type WriteLine } from '../log.ts';
+import { createLog, type WriteLine } from '../log/log.ts';
 import { configReader, createHostedSurface } from '../surfaces/hosted-surface.ts';
 import { surfaces } from '../surfaces/surface-paths.ts';
 import { createLiveApp, type LiveApp } from './app.ts';

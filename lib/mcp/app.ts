@@ -2,8 +2,8 @@ import type { Hono } from 'hono';
 import { getPath as getUrlPath } from 'hono/utils/url';
 import { loadOnce } from '../async.ts';
 import type { McpConfig } from '../config/mcp.ts';
-import type { Deps } from '../deps.ts';
 import { readSocketConnection } from '../http/client-address.ts';
+import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { limitBody, MAX_BODY_BYTES } from '../http/request-body.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
@@ -11,6 +11,8 @@ import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import { MCP_PATH } from '../surfaces/mcp-path.ts';
 import type { ToolDeps } from '../tools/tool.ts';
 import { limitCalls, requireMcpToken } from './authentication.ts';
+import type { LoadCatalogue } from './base/offers.ts';
+import { prepareMcpServer } from './base/server.ts';
 import {
   healthEndpoint,
   type McpDeps,
@@ -18,9 +20,7 @@ import {
   sseEndpoints,
   streamableEndpoint,
 } from './mcp-endpoints.ts';
-import type { LoadCatalogue } from './offers.ts';
 import { refuseRebinding } from './rebinding.ts';
-import { prepareMcpServer } from './server.ts';
 import { createRunningRequests } from './transports/running-requests.ts';
 import { createSessionRelay } from './transports/session-relay.ts';
 import { createSseSessions, noSseSessions } from './transports/sse-sessions.ts';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
 import type { McpConfig } from '../config/mcp.ts';
-import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { hasBearerToken, unauthorized } from '../http/authentication.ts';
+import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { enforceRateLimit } from '../http/rate-limit.ts';
 

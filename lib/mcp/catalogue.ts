@@ -1,5 +1,5 @@
 import { tools } from '../tools/catalogue.ts';
-import type { Catalogue } from './offers.ts';
+import type { Catalogue } from './base/offers.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 

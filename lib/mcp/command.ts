@@ -6,20 +6,20 @@ import { mcpSurfaceVariables } from '../config/mcp.ts';
 import { ConfigError, type Environment, readConfig } from '../config/read.ts';
 import { configuredSecrets } from '../config/secrets.ts';
 import { unavailableDatabase } from '../database/open.ts';
-import { buildDeps, type Deps } from '../deps.ts';
 import { checkGit } from '../git/git-version.ts';
-import { parseNetworks } from '../http/network.ts';
+import { buildDeps, type Deps } from '../http/deps.ts';
 import { chooseConnectionLimits } from '../http/open-connections.ts';
 import { serveNode } from '../http/serve.ts';
-import { createLog, type Log } from '../log.ts';
+import { createLog, type Log } from '../log/log.ts';
 import { openRedis } from '../rate-limits/redis.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
+import { parseNetworks } from '../text/network.ts';
 import type { ToolDeps } from '../tools/tool.ts';
 import { createMcpApp } from './app.ts';
 import { parseMcpArguments } from './arguments.ts';
+import { prepareMcpServer } from './base/server.ts';
 import { catalogue } from './catalogue.ts';
 import { followInstallation, type Installation } from './installation.ts';
-import { prepareMcpServer } from './server.ts';
 import { serveStdio } from './transports/stdio.ts';
 
 const commandVariables = z.object({

@@ -9,7 +9,7 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { parseJson, scanJson } from '../json.ts';
 import { MCP_PATH } from '../surfaces/mcp-path.ts';
 import { version } from '../version.ts';
-import type { CreateMcpServer } from './server.ts';
+import type { CreateMcpServer } from './base/server.ts';
 import type { GuardOptions } from './transports/guarded-transport.ts';
 import type { RunningRequests } from './transports/running-requests.ts';
 import type { SseSessions } from './transports/sse-sessions.ts';

@@ -2,7 +2,7 @@ import type { Hono } from 'hono';
 import { type McpConfig, mcpSurfaceVariables } from '../config/mcp.ts';
 import type { Environment } from '../config/read.ts';
 import type { HttpEnv } from '../http/env.ts';
-import type { WriteLine } from '../log.ts';
+import type { WriteLine } from '../log/log.ts';
 import { configReader, createHostedSurface } from '../surfaces/hosted-surface.ts';
 import { createMcpApp, type McpAppOptions } from './app.ts';
 

@@ -1,13 +1,13 @@
 import type { PromptMessage } from '@modelcontextprotocol/sdk/types.js';
 import { AppError } from '../errors.ts';
-import { FENCE_NOTICE, fence } from '../security/fence.ts';
+import { FENCE_NOTICE, fence } from '../text/fence.ts';
 import { fitAnswer, MAX_ANSWER_CHARS } from '../tools/answer-budget.ts';
 import { diagnoseBackupFailure } from '../tools/diagnosis-tools.ts';
 import { getSystemHealth } from '../tools/overview-tools.ts';
 import { listBackupRuns, listTrackedRepositories } from '../tools/run-tools.ts';
 import { showOutput } from '../tools/show-output.ts';
 import type { ToolDeps } from '../tools/tool.ts';
-import type { Prompt } from './offers.ts';
+import type { Prompt } from './base/offers.ts';
 
 const RECENT_RUNS = { page: 1, limit: 10 };
 const LARGEST_REPOSITORIES = { page: 1, limit: 50 };

@@ -3,7 +3,7 @@ import type { HttpConfig } from '../config/http.ts';
 import { AppError } from '../errors.ts';
 import type { ReadConnection } from '../http/client-address.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { isInNetworks, isLoopback, parseNetworks } from '../http/network.ts';
+import { isInNetworks, isLoopback, parseNetworks } from '../text/network.ts';
 
 const localHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 

@@ -1,7 +1,7 @@
 import { MAX_ANSWER_CHARS } from '../tools/answer-budget.ts';
 import { getSystemHealth } from '../tools/overview-tools.ts';
 import { fitFixes, olderFixes } from '../tools/run-tools.ts';
-import type { Resource } from './offers.ts';
+import type { Resource } from './base/offers.ts';
 
 /** The resources, which clients can show without calling a tool. */
 export const resources: readonly Resource[] = [

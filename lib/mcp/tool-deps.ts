@@ -1,10 +1,10 @@
 import { archivePath } from '../config/archives.ts';
 import type { McpConfig } from '../config/mcp.ts';
-import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { createGatewayClient } from '../gateway/client.ts';
 import { createGatewayCredentials } from '../gateway/credentials.ts';
 import { createGatewayTransport } from '../gateway/transport.ts';
+import type { Deps } from '../http/deps.ts';
 import type { BackupSource } from '../tools/backup-source.ts';
 import { createDatabaseSource } from '../tools/database-source.ts';
 import { createKnowledgeSearch, type KnowledgeSearch } from '../tools/knowledge.ts';

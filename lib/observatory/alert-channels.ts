@@ -11,8 +11,8 @@ import { AppError } from '../errors.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { removeAlertChannel } from '../records/alerts/alert-channels.ts';
-import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 import { requireOwner } from './require-owner.ts';
 
 const common = { ...observatoryRoute, tag: 'Alert channels', access: 'user' } as const;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { archiveLimits } from '../archives/limits.ts';
+import { archiveLimits } from '../archives/base/limits.ts';
 import { findMissing, offersServerKeys } from '../config/features.ts';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Database } from '../database/database.ts';
@@ -10,9 +10,9 @@ import { hashingModel } from '../search/embedders/hashing.ts';
 import { readVectorSupport } from '../search/vector-storage.ts';
 import { MCP_PATH } from '../surfaces/mcp-path.ts';
 import { version } from '../version.ts';
-import { observatoryRoute, sendData, wrapped } from './answers.ts';
+import { observatoryRoute, sendData, wrapped } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 import { MAX_QUESTION_CHARS } from './chat/prepare-turn.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
 
 const feature = z
   .object({

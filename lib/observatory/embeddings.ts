@@ -6,9 +6,9 @@ import { activateGeneration, pruneGenerations, startGeneration } from '../search
 import { listGenerations } from '../search/list-generations.ts';
 import { processBatches } from '../search/process-batch.ts';
 import { requireVectors } from '../search/vector-storage.ts';
-import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
-import { integerQuery } from './input.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
+import { integerQuery } from './base/input.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 const common = { ...observatoryRoute, tag: 'Embeddings', access: 'user' } as const;
 

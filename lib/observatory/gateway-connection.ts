@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { exchangeCode } from '../gateway/code-exchange.ts';
 import { gatewayAuthUrl } from '../gateway/transport.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 const common = {
   ...observatoryRoute,

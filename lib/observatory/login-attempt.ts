@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import { hasSecretHeader } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { parseAddress } from '../http/network.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { parseAddress } from '../text/network.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 /**
  * Checks a password with `verify`, and counts a null result as a failed login from the client's address.

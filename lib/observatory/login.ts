@@ -7,10 +7,10 @@ import { endSession } from '../users/ended-sessions.ts';
 import { clearSessionCookie, rejectFalseHttps } from '../users/session-cookie.ts';
 import type { TokenSubject } from '../users/tokens.ts';
 import { notConfigured } from '../users/user-check.ts';
-import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
+import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 import { issueToken, startSession } from './issue-token.ts';
 import { countAttempt } from './login-attempt.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
 
 const common = { ...observatoryRoute, tag: 'Login' } as const;
 

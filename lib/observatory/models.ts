@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readActiveModelId } from '../records/active-embedding-model.ts';
-import { observatoryRoute, refused } from './answers.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { observatoryRoute, refused } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 const common = { ...observatoryRoute, method: 'get', tag: 'Models', access: 'user' } as const;
 

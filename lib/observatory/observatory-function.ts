@@ -2,13 +2,13 @@ import type { Hono, MiddlewareHandler } from 'hono';
 import { hasMcpToken } from '../config/features.ts';
 import { type ObservatoryConfig, observatoryVariables } from '../config/observatory.ts';
 import type { Environment } from '../config/read.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
-import type { WriteLine } from '../log.ts';
+import type { WriteLine } from '../log/log.ts';
 import { configReader, createHostedSurface } from '../surfaces/hosted-surface.ts';
-import { describeObservatoryError } from './answers.ts';
 import { createObservatoryApp, mountReadiness } from './app.ts';
-import type { AskServiceApi } from './readiness.ts';
+import { describeObservatoryError } from './base/answers.ts';
+import type { AskServiceApi } from './base/readiness.ts';
 
 /**
  * The observatory as a deployed function. `stopping` aborts when the platform ends the process, so that running

@@ -5,8 +5,8 @@ import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { observatoryError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { PREFIX } from './answers.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { PREFIX } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 const reachable = z.enum(['ok', 'unreachable']);
 

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { search } from '../search/search.ts';
 import { searchableTypes } from '../search/source-types.ts';
-import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 const weight = z.number().min(0).max(1_000).default(1);
 

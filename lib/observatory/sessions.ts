@@ -10,10 +10,10 @@ import {
   renameSession,
 } from '../records/sessions.ts';
 import { splitReasoning } from '../text/reasoning.ts';
-import { observatoryRoute, refused, sendData, sendJsonData, wrapped } from './answers.ts';
-import { answerEnd, type ChatSource, chatSource, finishReason } from './chat/events.ts';
-import { integerQuery, uuid } from './input.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
+import { observatoryRoute, refused, sendData, sendJsonData, wrapped } from './base/answers.ts';
+import { answerEnd, type ChatSource, chatSource, finishReason } from './base/chat-events.ts';
+import { integerQuery, uuid } from './base/input.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 const common = { ...observatoryRoute, tag: 'Sessions', access: 'user' } as const;
 

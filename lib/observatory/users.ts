@@ -7,10 +7,10 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { fingerprintHash } from '../security/password.ts';
 import { isConfiguredUser } from '../users/user-check.ts';
 import { addUser, changePassword, listUsers, removeUser, USERNAME } from '../users/users.ts';
-import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
+import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
+import type { ObservatoryDeps } from './base/observatory-deps.ts';
 import { startSession } from './issue-token.ts';
 import { countAttempt } from './login-attempt.ts';
-import type { ObservatoryDeps } from './observatory-deps.ts';
 import { requireOwner } from './require-owner.ts';
 
 const common = { ...observatoryRoute, tag: 'Users', access: 'user' } as const;

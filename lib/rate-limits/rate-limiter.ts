@@ -2,7 +2,7 @@ import type { Redis } from '@upstash/redis';
 import QuickLRU from 'quick-lru';
 import { loadOnce } from '../async.ts';
 import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { MAX_KEPT_COUNTS, type RateLimiter, rateLimits, WINDOW_MS } from './rate-count.ts';
 import { createRedisFallback } from './redis-fallback.ts';
 

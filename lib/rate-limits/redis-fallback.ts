@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import { warnOccasionally } from '../occasional-log.ts';
+import type { Log } from '../log/log.ts';
+import { warnOccasionally } from '../log/occasional-log.ts';
 
 /** How long to avoid Redis after a failure, so that a slow Redis does not slow down every request. */
 const PAUSE_MS = 5_000;

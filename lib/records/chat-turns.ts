@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts';
 import { splitReasoning } from '../text/reasoning.ts';
-import { jsonArray } from './page.ts';
+import { jsonArray } from './base/page.ts';
 
 /** An earlier message of a session, as sent to the model. */
 export interface HistoryMessage {

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../database/database.ts';
+import { newestResults } from './base/newest-results.ts';
+import { iso } from './base/page.ts';
 import { allLogsTotal } from './logs/totals.ts';
-import { newestResults } from './newest-results.ts';
-import { iso } from './page.ts';
 import {
   type Judging,
   judgingBy,

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
-import { cutTextSql } from '../text/cut-text.ts';
-import { iso, type Page, type PageRequest, pageOffset, pageQuery, readPage } from './page.ts';
+import { cutTextSql } from '../security/redaction/cut-text.ts';
+import { iso, type Page, type PageRequest, pageOffset, pageQuery, readPage } from './base/page.ts';
 
 /** Limits on a listed fix. Other writers may have stored more. */
 export const listedFixLimits = { runs: 50, title: 500, description: 10_000 } as const;

@@ -1,8 +1,8 @@
 import type { Database, Statement } from '../database/database.ts';
-import { cutTextSql } from '../text/cut-text.ts';
+import { cutTextSql } from '../security/redaction/cut-text.ts';
+import { iso, jsonObject, readObject } from './base/page.ts';
 import { standingFailures } from './drills/newest-drill.ts';
 import { MAX_MOST_NEEDED, mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
-import { iso, jsonObject, readObject } from './page.ts';
 import { archiveBytes } from './repositories/archive-bytes.ts';
 import {
   JUDGED_AT,

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
-import { newestOfAll } from './newest-results.ts';
-import { iso } from './page.ts';
+import { newestOfAll } from './base/newest-results.ts';
+import { iso } from './base/page.ts';
 
 /** A repository's archive as recorded by the worker. Missing values are empty strings. */
 export interface RecordedArchive {

@@ -1,8 +1,8 @@
 import type { Database, Statement } from '../database/database.ts';
+import { newestResults } from './base/newest-results.ts';
+import { iso, jsonObject, readObject } from './base/page.ts';
 import type { Proofs } from './drills/read-proofs.ts';
 import { mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
-import { newestResults } from './newest-results.ts';
-import { iso, jsonObject, readObject } from './page.ts';
 import { runStatus } from './runs/runs.ts';
 
 /** Limits on the content of a report. */

@@ -1,5 +1,12 @@
 import type { Database } from '../database/database.ts';
-import { iso, jsonArray, jsonObject, type PageRequest, pageOffset, readObject } from './page.ts';
+import {
+  iso,
+  jsonArray,
+  jsonObject,
+  type PageRequest,
+  pageOffset,
+  readObject,
+} from './base/page.ts';
 
 /** A new report. */
 export interface NewReport {

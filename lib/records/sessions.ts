@@ -1,5 +1,12 @@
 import type { Database } from '../database/database.ts';
-import { iso, jsonArray, jsonObject, type PageRequest, pageOffset, readObject } from './page.ts';
+import {
+  iso,
+  jsonArray,
+  jsonObject,
+  type PageRequest,
+  pageOffset,
+  readObject,
+} from './base/page.ts';
 
 // Every query filters by user, so that another user's session looks like one that does not exist.
 

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
-import { newestResults } from './newest-results.ts';
-import { wasRead } from './repositories/was-read.ts';
+import { newestResults } from './base/newest-results.ts';
+import { wasRead } from './base/was-read.ts';
 import { isStoppedRun } from './runs/stopped-runs.ts';
 
 const selectNames: Statement = {

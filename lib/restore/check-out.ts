@@ -1,4 +1,4 @@
-import { isRejection } from '../archives/git-workspace.ts';
+import { isRejection } from '../archives/base/git-workspace.ts';
 import { AppError } from '../errors.ts';
 import { type Git, type GitError, isGitFailure } from '../git/git.ts';
 

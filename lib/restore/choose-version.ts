@@ -1,5 +1,5 @@
-import type { VersionEntry } from '../archives/note.ts';
-import type { OpenArchive } from '../archives/open-archive.ts';
+import type { VersionEntry } from '../archives/base/note.ts';
+import type { OpenArchive } from '../archives/base/open-archive.ts';
 import { AppError } from '../errors.ts';
 
 /** Selects a version. */

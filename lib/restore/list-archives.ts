@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { joinNames } from '../archives/archive-fault.ts';
+import { joinNames } from '../archives/base/archive-fault.ts';
 import {
   archiveKey,
   continuedBy,
@@ -8,15 +8,15 @@ import {
   nameBefore,
   setAsideName,
   setAsideRepository,
-} from '../archives/archive-name.ts';
-import type { FindRecord } from '../archives/archive-owner.ts';
-import { noteName, shownSource, type VersionEntry } from '../archives/note.ts';
+} from '../archives/base/archive-name.ts';
+import type { FindRecord } from '../archives/base/archive-owner.ts';
+import { noteName, shownSource, type VersionEntry } from '../archives/base/note.ts';
 import {
   type FoundArchive,
   type OpenArchive,
   openArchive,
   openFound,
-} from '../archives/open-archive.ts';
+} from '../archives/base/open-archive.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { shellQuote } from '../text/shell-quote.ts';

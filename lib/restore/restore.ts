@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import pLimit from 'p-limit';
-import { corrupt } from '../archives/archive-fault.ts';
-import type { FindRecord } from '../archives/archive-owner.ts';
+import { corrupt } from '../archives/base/archive-fault.ts';
+import type { FindRecord } from '../archives/base/archive-owner.ts';
+import { createWorkspaces, isRejection, type Workspace } from '../archives/base/git-workspace.ts';
+import { type OpenArchive, openArchive } from '../archives/base/open-archive.ts';
 import { hashWhile } from '../archives/chain/hash-while.ts';
 import { proveHistory } from '../archives/chain/prove-history.ts';
 import { type Chain, type ChainFile, named, readChain } from '../archives/chain/read-chain.ts';
 import { readManifest } from '../archives/chain/read-manifests.ts';
-import { createWorkspaces, isRejection, type Workspace } from '../archives/git-workspace.ts';
-import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
 import { describeRejection, unpackBundle } from '../archives/unpack-bundle.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';

@@ -1,6 +1,6 @@
-import { corrupt } from '../archives/archive-fault.ts';
+import { corrupt } from '../archives/base/archive-fault.ts';
+import type { VersionManifest } from '../archives/base/manifest.ts';
 import type { Chain } from '../archives/chain/read-chain.ts';
-import type { VersionManifest } from '../archives/manifest.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
 

@@ -2,7 +2,7 @@ import { AppError, type ErrorCode } from '../errors.ts';
 import type { GatewayClient } from '../gateway/client.ts';
 import type { KeyRing } from '../gateway/keys.ts';
 import type { ResolveKeys } from '../gateway/model-registry.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 
 /** The gateway with the caller's keys and signal. */
 export interface CallerGateway {

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../database/database.ts';
-import { iso } from '../records/page.ts';
+import { iso } from '../records/base/page.ts';
 import type { QueryVector, VectorModel } from './embed-query.ts';
 import { hashingModel } from './embedders/hashing.ts';
 import { type QueryTerm, wantedText } from './parse-query.ts';

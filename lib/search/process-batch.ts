@@ -3,7 +3,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/database.ts';
 import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { embedJobs, prepareJob } from './embed-batch.ts';
 import type { Embedder } from './embedders/embedder.ts';

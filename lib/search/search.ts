@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts';
 import type { GatewayClient } from '../gateway/client.ts';
 import type { ResolveKeys } from '../gateway/model-registry.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { embedQuery, guessActiveModel, noteActiveModel } from './embed-query.ts';
 import { type FoundSource, type FoundSources, findSources } from './hybrid-query.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/database.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { hashingEmbedder } from './embedders/embedder.ts';
 import { hashingModel } from './embedders/hashing.ts';

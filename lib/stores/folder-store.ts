@@ -3,18 +3,18 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { FolderAddress } from '../config/stores/store-address.ts';
+import type { FolderAddress } from '../config/store-address.ts';
 import { moveNew, syncFile } from '../durable-files.ts';
 import { isSystemError, nullIfMissing } from '../files.ts';
-import { createFaultGuard } from './fault-guard.ts';
+import { createFaultGuard } from './base/fault-guard.ts';
 import {
   type ObjectFile,
   type ObjectStore,
   type StoredObject,
   StoreFault,
   type StoreFaultKind,
-} from './object-store.ts';
-import { paced } from './pace.ts';
+} from './base/object-store.ts';
+import { paced } from './base/pace.ts';
 
 /** Prefix of files that are still being written and are not objects yet. */
 const TEMPORARY = '.new-';

@@ -2,14 +2,14 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
-import { type StoreAddress, storeId } from '../config/stores/store-address.ts';
+import { type StoreAddress, storeId } from '../config/store-address.ts';
 import { readProxies } from '../http/proxies.ts';
-import { createByteBudget } from './byte-budget.ts';
+import { createByteBudget } from './base/byte-budget.ts';
+import type { ObjectStore } from './base/object-store.ts';
+import { createPace } from './base/pace.ts';
 import { createFolderStore } from './folder-store.ts';
 import type { GitStore } from './git/git-store.ts';
 import type { GitStoreAccess } from './git/git-store-options.ts';
-import type { ObjectStore } from './object-store.ts';
-import { createPace } from './pace.ts';
 
 /** How many bytes of parts all stores together hold in memory at once. */
 const MAX_BYTES_IN_MEMORY = 64 * 2 ** 20;

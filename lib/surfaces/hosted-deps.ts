@@ -3,8 +3,8 @@ import { systemClock } from '../clock.ts';
 import type { DatabaseConfig } from '../config/database.ts';
 import type { RedisConfig } from '../config/redis.ts';
 import { missingDatabase, openLazily } from '../database/open.ts';
-import { buildDeps, type Deps } from '../deps.ts';
-import type { Log } from '../log.ts';
+import { buildDeps, type Deps } from '../http/deps.ts';
+import type { Log } from '../log/log.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 
 /** How long to stay alive for idle connections. */

@@ -7,13 +7,13 @@ import { ConfigError, type Environment, readConfig } from '../config/read.ts';
 import type { RedisConfig } from '../config/redis.ts';
 import { configuredSecrets } from '../config/secrets.ts';
 import { unavailableDatabase } from '../database/open.ts';
-import { buildDeps, type Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { readPlatformConnection } from '../http/client-address.ts';
+import { buildDeps, type Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
 import type { DescribeError } from '../http/error-response.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
-import { createLog, type LogLevel, type WriteLine } from '../log.ts';
+import { createLog, type LogLevel, type WriteLine } from '../log/log.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
 import { buildHostedDeps } from './hosted-deps.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import { cutText } from '../text/cut-text.ts';
+import { cutText } from '../security/redaction/cut-text.ts';
 
 /** Maximum characters of one answer as JSON text, which a model reads. */
 export const MAX_ANSWER_CHARS = 40_000;

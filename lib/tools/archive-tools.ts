@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { NoSuchFile } from '../archives/file-content.ts';
+import { NoSuchFile } from '../archives/contents/file-content.ts';
 import { AppError } from '../errors.ts';
 import { roomBeside, takeFitting } from './answer-budget.ts';
 import { countParameter, limitParameter, optionalText, textParameter } from './input.ts';

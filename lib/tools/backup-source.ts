@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { OpenIncident } from '../alerts/incidents/list.ts';
-import type { RecordedArchive } from '../archives/archive-owner.ts';
-import type { NewFix } from '../records/fixes.ts';
+import type { RecordedArchive } from '../archives/base/archive-owner.ts';
+import type { NewFix } from '../records/base/fixes.ts';
+import type { PageRequest } from '../records/base/page.ts';
 import type { LogSelection } from '../records/logs/selection.ts';
-import type { PageRequest } from '../records/page.ts';
 import type {
   dashboardSummary,
   failureFacts,

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import type { ArchiveReader } from '../archives/archives.ts';
 import { loadOnce } from '../async.ts';
 import { type ArchiveConfig, archivePath } from '../config/archives.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../http/deps.ts';
 import { MAX_ANSWER_CHARS } from './answer-budget.ts';
 import type { BackupSource } from './backup-source.ts';
 

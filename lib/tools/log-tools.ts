@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { splitCutMark } from '../security/redaction/cut-text.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
-import { splitCutMark } from '../text/cut-text.ts';
 import { momentParameter } from '../text/moment.ts';
 import { counted } from '../text/units.ts';
 import { fitItems, restFields, roomBeside, TEXT_LENGTHS } from './answer-budget.ts';

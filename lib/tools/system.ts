@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { toOwnServer } from '../http/own-server.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 
 /** Space on the disk of the archives, in bytes; null if their folder cannot be read. */
 export interface StorageFacts {

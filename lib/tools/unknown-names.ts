@@ -1,5 +1,5 @@
-import { NoArchive } from '../archives/archive-fault.ts';
-import { isSameRepository } from '../archives/archive-name.ts';
+import { NoArchive } from '../archives/base/archive-fault.ts';
+import { isSameRepository } from '../archives/base/archive-name.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { nearestWords } from '../text/nearest.ts';

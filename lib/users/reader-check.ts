@@ -1,8 +1,8 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
 import type { IdentityConfig } from '../config/identity.ts';
-import type { Deps } from '../deps.ts';
 import { unauthorized } from '../http/authentication.ts';
+import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { createUserCheck, hasToken } from './user-check.ts';
 

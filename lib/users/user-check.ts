@@ -1,9 +1,9 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { currentCaller } from '../caller.ts';
 import type { IdentityConfig } from '../config/identity.ts';
-import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { isReading } from '../http/cross-site.ts';
+import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { secretsEqual } from '../security/crypto.ts';
 import { fingerprintHash } from '../security/password.ts';

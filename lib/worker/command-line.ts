@@ -3,22 +3,22 @@ import { parseCommandLine, wrongUsage } from '../command-line.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { patternFault } from '../text/name-pattern.ts';
 import { canonicalAddress } from './archive/assign-archives.ts';
+import { parseSource, type Source } from './base/source.ts';
 import { addDrillCommand, type DrillCommand } from './drills/drill-commands.ts';
 import { addLogins, type LoginCommand } from './logins/login-commands.ts';
+import { addStoreCommands, type StoreCommand } from './offsite/commands/store-commands.ts';
 import {
   addRestoreCommands,
   type ListStoreCommand,
   type RestoreCommand,
   type VersionsCommand,
-} from './restoring/restore-commands.ts';
+} from './restore/restore-commands.ts';
 import {
   type AnomalyCommand,
   addAnomalyCommands,
   addForgetCommand,
   type ForgetCommand,
 } from './review/review-commands.ts';
-import { parseSource, type Source } from './source.ts';
-import { addStoreCommands, type StoreCommand } from './stores/store-commands.ts';
 
 export interface RunCommand {
   name: 'run';

@@ -22,7 +22,7 @@ import {
   contextVariables,
   type WorkerOptions,
   withDatabase,
-} from './command-context.ts';
+} from './base/command-context.ts';
 import type { EmbedCommand } from './command-line.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { readSecrets } from './logins/refresh.ts';

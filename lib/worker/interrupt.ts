@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { describeInterrupt } from '../records/runs/stopped-runs.ts';
-import { RunStopped } from './stop.ts';
+import { RunStopped } from './base/stop.ts';
 
 /** npm repeats a Ctrl-C that the terminal has already sent us. A second Ctrl-C by the user comes later. */
 const SAME_INTERRUPT_MS = 500;

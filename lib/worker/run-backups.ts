@@ -1,7 +1,5 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { alertSendingVariables } from '../config/alerts/channels.ts';
-import { alertRuleVariables } from '../config/alerts/rules.ts';
 import {
   archivePath,
   archiveVariables,
@@ -9,42 +7,44 @@ import {
   versionVariables,
 } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
+import { alertSendingVariables } from '../config/channels.ts';
 import { freshnessVariables } from '../config/freshness.ts';
 import { configFolder, gitApiUrl, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
+import { alertRuleVariables } from '../config/rules.ts';
 import { configuredSecrets } from '../config/secrets.ts';
-import { storeVariables } from '../config/stores/stores.ts';
+import { storeVariables } from '../config/stores.ts';
 import { workerVariables } from '../config/worker.ts';
 import { isDatabaseUnavailable } from '../database/database.ts';
 import { AppError, messageOf } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
-import { createLog, type Log } from '../log.ts';
+import { createLog, type Log } from '../log/log.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
-import { watchLogin } from './alerting/login-watch.ts';
-import { openRunAlerts, type RunAlerts } from './alerting/run-alerts.ts';
 import {
   type CommandContext,
   contextVariables,
   type WorkerOptions,
   withDatabase,
-} from './command-context.ts';
+} from './base/command-context.ts';
+import type { Display, OutputStream } from './base/display.ts';
 import type { RunCommand } from './command-line.ts';
-import { readTarget } from './destination/target.ts';
-import { requireLogin } from './discovery/require-login.ts';
-import type { Display, OutputStream } from './display.ts';
-import { performSharedRun } from './fleet/perform-shared-run.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { hasSourceToken } from './logins/token-source.ts';
+import { readTarget } from './offsite/destination/target.ts';
 import type { OffsiteConfig } from './offsite/offsite.ts';
+import { watchLogin } from './run/alerting/login-watch.ts';
+import { openRunAlerts, type RunAlerts } from './run/alerting/run-alerts.ts';
+import { requireLogin } from './run/discovery/require-login.ts';
+import { performSharedRun } from './run/fleet/perform-shared-run.ts';
+import { performDryRun } from './run/running/dry-run.ts';
+import type { RunDeps } from './run/schedule/run-deps.ts';
+import { readSelection } from './run/selection/select.ts';
+import { createBoard } from './run/watching/board.ts';
+import { createDeadMansSwitch, type DeadMansSwitch } from './run/watching/dead-mans-switch.ts';
+import { createJsonLines, summaryOf } from './run/watching/json-lines.ts';
+import { describeReport, type RunReport } from './run/watching/report.ts';
+import { notifyAll } from './run/watching/run-events.ts';
 import { performRun } from './run.ts';
-import { describeReport, type RunReport } from './running/report.ts';
-import type { RunDeps } from './running/run-deps.ts';
-import { performDryRun } from './selection/dry-run.ts';
-import { readSelection } from './selection/select.ts';
-import { createBoard } from './watching/board.ts';
-import { createDeadMansSwitch, type DeadMansSwitch } from './watching/dead-mans-switch.ts';
-import { createJsonLines, summaryOf } from './watching/json-lines.ts';
-import { notifyAll } from './watching/run-events.ts';
 
 const runVariables = z.object({
   ...contextVariables,

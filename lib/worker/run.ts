@@ -8,18 +8,18 @@ import {
   startRun,
 } from '../records/recording/runs.ts';
 import { cleanText } from '../text/clean-text.ts';
-import { type MachineLease, takeMachineLease } from './lease/machine-lease.ts';
-import { findFailedRequests } from './requests.ts';
-import { backUp, newProgress } from './running/back-up.ts';
-import { endRun } from './running/end-run.ts';
-import { followRun } from './running/follow-run.ts';
-import { describeOutcome, type EndedRun, type RunReport } from './running/report.ts';
-import type { RunDeps } from './running/run-deps.ts';
-import { openRunTime } from './schedule/run-time.ts';
-import type { Source } from './source.ts';
-import { type DeliveryRemark, deliverSpools } from './spool/deliver-spools.ts';
-import { openRunStore } from './spool/run-store.ts';
-import { describeStop, RunStopped, stopMessages } from './stop.ts';
+import { type MachineLease, takeMachineLease } from './archive/lease/machine-lease.ts';
+import type { Source } from './base/source.ts';
+import { describeStop, RunStopped, stopMessages } from './base/stop.ts';
+import { backUp, newProgress } from './run/running/back-up.ts';
+import { endRun } from './run/running/end-run.ts';
+import { followRun } from './run/running/follow-run.ts';
+import { findFailedRequests } from './run/running/requests.ts';
+import type { RunDeps } from './run/schedule/run-deps.ts';
+import { openRunTime } from './run/schedule/run-time.ts';
+import { type DeliveryRemark, deliverSpools } from './run/spool/deliver-spools.ts';
+import { openRunStore } from './run/spool/run-store.ts';
+import { describeOutcome, type EndedRun, type RunReport } from './run/watching/report.ts';
 
 /**
  * Backs up `given`, or the repositories found by discovery, and records the run. Refused while another run is

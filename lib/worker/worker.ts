@@ -1,9 +1,9 @@
 import { databaseVariables } from '../config/database.ts';
 import { gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
-import type { WorkerOptions } from './command-context.ts';
+import type { WorkerOptions } from './base/command-context.ts';
+import { RunStopped } from './base/stop.ts';
 import { parseWorkerCommand, type WorkerCommand } from './command-line.ts';
-import { RunStopped } from './stop.ts';
 
 /**
  * Runs one command of the worker and returns its exit code: 0 done; 1 failed, also if a repository did; 4 if the
@@ -59,21 +59,21 @@ async function perform(options: WorkerOptions, command: WorkerCommand): Promise<
     case 'embed':
       return (await import('./embed.ts')).runEmbed(options, command);
     case 'versions':
-      return (await import('./restoring/run-restore.ts')).runVersions(options, command);
+      return (await import('./restore/run-restore.ts')).runVersions(options, command);
     case 'restore':
-      return (await import('./restoring/run-restore.ts')).runRestore(options, command);
+      return (await import('./restore/run-restore.ts')).runRestore(options, command);
     case 'list-store':
-      return (await import('./restoring/list-store.ts')).runListStore(options, command);
+      return (await import('./restore/list-store.ts')).runListStore(options, command);
     case 'store-check':
-      return (await import('./stores/check-store.ts')).checkStores(options, command);
+      return (await import('./offsite/commands/check-store.ts')).checkStores(options, command);
     case 'store-copy':
-      return (await import('./stores/copy-store.ts')).copyStore(options, command);
+      return (await import('./offsite/commands/copy-store.ts')).copyStore(options, command);
     case 'store-prune':
-      return (await import('./stores/prune-store.ts')).pruneStores(options, command);
+      return (await import('./offsite/commands/prune-store.ts')).pruneStores(options, command);
     case 'store-migrate':
-      return (await import('./stores/migrate-store.ts')).migrateStore(options, command);
+      return (await import('./offsite/commands/migrate-store.ts')).migrateStore(options, command);
     case 'store-identity':
-      return (await import('./stores/make-identity.ts')).makeIdentity(options, command);
+      return (await import('./offsite/commands/make-identity.ts')).makeIdentity(options, command);
     case 'drill':
       return (await import('./drills/run-drill.ts')).runDrill(options, command);
     case 'anomalies':

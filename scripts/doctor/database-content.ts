@@ -3,7 +3,7 @@ import { type GatewayConfig, gatewayVariables } from '../../lib/config/gateway.t
 import { type IdentityConfig, identityVariables } from '../../lib/config/identity.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { countMissing } from '../../lib/database/migrate.ts';
-import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.ts';
+import { listEncryptedGatewayKeys } from '../../lib/gateway/gateway-connections.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
 import { createSealing } from '../../lib/security/sealing.ts';
 import { counted } from '../../lib/text/units.ts';

@@ -6,7 +6,7 @@ import { ConfigError } from '../../lib/config/read.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { isNeonHost, openDatabase } from '../../lib/database/open.ts';
 import { nullIfMissing } from '../../lib/files.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { urlOfRunningServer } from '../database.ts';
 import { checkBackups } from './backups.ts';

@@ -9,7 +9,7 @@ import { mcpSurfaceVariables } from '../../lib/config/mcp.ts';
 import { observatoryVariables } from '../../lib/config/observatory.ts';
 import { ConfigError, readConfig } from '../../lib/config/read.ts';
 import { redisVariables } from '../../lib/config/redis.ts';
-import { storeVariables } from '../../lib/config/stores/stores.ts';
+import { storeVariables } from '../../lib/config/stores.ts';
 import { workerVariables } from '../../lib/config/worker.ts';
 import { openRedis } from '../../lib/rate-limits/redis.ts';
 import type { Check, Feature } from './report.ts';

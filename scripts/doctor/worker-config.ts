@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { storeVariables } from '../../lib/config/stores/stores.ts';
+import { storeVariables } from '../../lib/config/stores.ts';
 import { workerVariables } from '../../lib/config/worker.ts';
 import { type Check, failed, off, ok, toCheck } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';

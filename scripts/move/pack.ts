@@ -7,7 +7,7 @@ import { AppError } from '../../lib/errors.ts';
 import { nullIfMissing } from '../../lib/files.ts';
 import { counted, formatBytes } from '../../lib/text/units.ts';
 import { version } from '../../lib/version.ts';
-import { type Keychain, KeychainError } from '../../lib/worker/logins/keychain.ts';
+import { type Keychain, KeychainError } from '../../lib/worker/base/keychain.ts';
 import { type LoginName, type Logins, loginNames } from '../../lib/worker/logins/login.ts';
 import { openLoginStore } from '../../lib/worker/logins/login-store.ts';
 import {

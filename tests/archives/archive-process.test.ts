@@ -2,8 +2,8 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ArchiveFault, NoArchive } from '../../lib/archives/archive-fault.ts';
-import { NoSuchFile } from '../../lib/archives/file-content.ts';
+import { ArchiveFault, NoArchive } from '../../lib/archives/base/archive-fault.ts';
+import { NoSuchFile } from '../../lib/archives/contents/file-content.ts';
 import { AppError } from '../../lib/errors.ts';
 import {
   type ArchiveFolder,

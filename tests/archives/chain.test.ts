@@ -1,9 +1,9 @@
 import { cp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { formatManifest, hashText, parseManifest } from '../../lib/archives/base/manifest.ts';
+import { openArchive } from '../../lib/archives/base/open-archive.ts';
 import { readTips } from '../../lib/archives/chain/read-manifests.ts';
-import { formatManifest, hashText, parseManifest } from '../../lib/archives/manifest.ts';
-import { openArchive } from '../../lib/archives/open-archive.ts';
 import { type ArchiveFolder, anyCall, sha256 } from '../support/archives.ts';
 import { flipByte, type TestChain, useChain } from '../support/chains.ts';
 import type { TestRepository } from '../support/git.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { showContent } from '../../lib/archives/file-content.ts';
-import { checkRange, type FileRange, takeRange } from '../../lib/archives/file-range.ts';
+import { showContent } from '../../lib/archives/contents/file-content.ts';
+import { checkRange, type FileRange, takeRange } from '../../lib/archives/contents/file-range.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 
 const facts = { repository: 'team/app', archive: 'team__app.bundle', path: 'a' };

@@ -3,8 +3,8 @@ import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RecordedArchive } from '../../lib/archives/archive-owner.ts';
-import { openArchive } from '../../lib/archives/open-archive.ts';
+import type { RecordedArchive } from '../../lib/archives/base/archive-owner.ts';
+import { openArchive } from '../../lib/archives/base/open-archive.ts';
 import {
   type ArchiveFolder,
   anyCall,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { showContent } from '../../lib/archives/file-content.ts';
+import { showContent } from '../../lib/archives/contents/file-content.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 
 const secret = 'a-configured-secret';

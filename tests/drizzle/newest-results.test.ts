@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { newestResults } from '../../lib/records/newest-results.ts';
+import { newestResults } from '../../lib/records/base/newest-results.ts';
 import { connect } from '../support/connection.ts';
 import { useDatabase } from '../support/hooks.ts';
 

@@ -7,7 +7,7 @@ import {
   resolveClientAddress,
 } from '../../lib/http/client-address.ts';
 import type { HttpEnv } from '../../lib/http/env.ts';
-import { isInNetworks, parseNetworks } from '../../lib/http/network.ts';
+import { isInNetworks, parseNetworks } from '../../lib/text/network.ts';
 
 const trusted = parseNetworks(['10.0.0.0/8', '2001:db8:aaaa::/48']);
 const resolve = (peer: string, forwarded?: string, bearsSecret = false) =>

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { parseNetworks } from '../../lib/http/network.ts';
 import { type ConnectionLimits, chooseConnectionLimits } from '../../lib/http/open-connections.ts';
 import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
 import { UpgradeResponse } from '../../lib/http/upgrade.ts';
+import { parseNetworks } from '../../lib/text/network.ts';
 import { createTestDeps } from '../support/deps.ts';
 
 // Uses real sockets, also from 127.0.0.2, which is another address of this machine.

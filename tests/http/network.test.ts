@@ -8,7 +8,7 @@ import {
   parseAddress,
   parseNetwork,
   parseNetworks,
-} from '../../lib/http/network.ts';
+} from '../../lib/text/network.ts';
 
 const holds = (network: string, address: string) => isInNetworks(address, parseNetworks([network]));
 

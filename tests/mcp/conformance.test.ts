@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { AppError } from '../../lib/errors.ts';
-import type { Catalogue } from '../../lib/mcp/offers.ts';
+import type { Catalogue } from '../../lib/mcp/base/offers.ts';
 import { startBearerProxy } from '../support/bearer-proxy.ts';
 import { useSharedFolder } from '../support/folders.ts';
 import { createTestMcpApp, listenMcp, TEST_TOKEN } from '../support/mcp.ts';

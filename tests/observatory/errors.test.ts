@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { AppError, type ErrorCode } from '../../lib/errors.ts';
-import { describeObservatoryError } from '../../lib/observatory/answers.ts';
+import { describeObservatoryError } from '../../lib/observatory/base/answers.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../lib/config/read.ts';
 import { redisVariables } from '../../lib/config/redis.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import type { RateLimiter } from '../../lib/rate-limits/rate-count.ts';
 import { createRateLimiter } from '../../lib/rate-limits/rate-limiter.ts';
 import { openRedis } from '../../lib/rate-limits/redis.ts';

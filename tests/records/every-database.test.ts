@@ -1,5 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
+import {
+  listSnapshots,
+  readLatestSnapshot,
+  readSnapshotOfRun,
+} from '../../lib/records/base/snapshots.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { listFilteredLogs } from '../../lib/records/logs/filtered.ts';
 import { listLogs } from '../../lib/records/logs/list.ts';
@@ -10,11 +15,6 @@ import { listRepositories, readRepository } from '../../lib/records/repositories
 import { readRunMetrics } from '../../lib/records/runs/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs/runs.ts';
 import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
-import {
-  listSnapshots,
-  readLatestSnapshot,
-  readSnapshotOfRun,
-} from '../../lib/records/snapshots.ts';
 import { parseQuery } from '../../lib/search/parse-query.ts';
 import { everyDatabase } from '../support/databases.ts';
 import { useDatabase } from '../support/hooks.ts';

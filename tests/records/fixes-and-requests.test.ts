@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
+import { recordFix } from '../../lib/records/base/fixes.ts';
 import { listFixes } from '../../lib/records/fix-list.ts';
-import { recordFix } from '../../lib/records/fixes.ts';
 import {
   listRunRequests,
   requestRun,

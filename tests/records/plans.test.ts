@@ -1,6 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { listAnomalies } from '../../lib/records/anomalies/list.ts';
+import {
+  listSnapshots,
+  readLatestSnapshot,
+  readSnapshotOfRun,
+} from '../../lib/records/base/snapshots.ts';
 import { readCoverage } from '../../lib/records/coverage/read.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { listLogs } from '../../lib/records/logs/list.ts';
@@ -17,11 +22,6 @@ import { listVersions, readVersionRefs } from '../../lib/records/repositories/ve
 import { readRunMetrics } from '../../lib/records/runs/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs/runs.ts';
 import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
-import {
-  listSnapshots,
-  readLatestSnapshot,
-  readSnapshotOfRun,
-} from '../../lib/records/snapshots.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
+import { findGatewayConnection } from '../../lib/gateway/gateway-connections.ts';
 import { beginTurn, endTurn } from '../../lib/records/chat-turns.ts';
-import { findGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { listMessages, listSessions, readSession } from '../../lib/records/sessions.ts';
 import { findPasswordHash, isUser } from '../../lib/users/users.ts';
 import { useDatabase } from '../support/hooks.ts';

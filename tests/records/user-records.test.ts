@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { createGatewayCredentials } from '../../lib/gateway/credentials.ts';
-import { readActiveModelId } from '../../lib/records/active-embedding-model.ts';
 import {
   findGatewayConnection,
   markGatewayKeyInvalid,
   noteGatewayKeyUse,
   replaceEncryptedGatewayKey,
   storeGatewayConnection,
-} from '../../lib/records/gateway-connections.ts';
+} from '../../lib/gateway/gateway-connections.ts';
+import { readActiveModelId } from '../../lib/records/active-embedding-model.ts';
 import {
   createSession,
   deleteSession,

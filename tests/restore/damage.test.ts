@@ -1,7 +1,7 @@
 import { cp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { formatManifest, hashText, parseManifest } from '../../lib/archives/manifest.ts';
+import { formatManifest, hashText, parseManifest } from '../../lib/archives/base/manifest.ts';
 import { restoreVersion } from '../../lib/restore/restore.ts';
 import { type ArchiveFolder, sha256 } from '../support/archives.ts';
 import { flipByte, type TestChain, useChain } from '../support/chains.ts';

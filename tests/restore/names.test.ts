@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { archiveKey } from '../../lib/archives/archive-name.ts';
 import { createArchiveReader } from '../../lib/archives/archives.ts';
+import { archiveKey } from '../../lib/archives/base/archive-name.ts';
 import { findRecordedArchive } from '../../lib/records/recorded-archive.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { createTestClock } from '../support/clock.ts';

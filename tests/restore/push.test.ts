@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseWorkerCommand } from '../../lib/worker/command-line.ts';
-import type { RestoreCommand } from '../../lib/worker/restoring/restore-commands.ts';
+import type { RestoreCommand } from '../../lib/worker/restore/restore-commands.ts';
 import { type ArchiveFolder, createArchiveFolder } from '../support/archives.ts';
 import { createChain } from '../support/chains.ts';
 import { killWorker } from '../support/fleet.ts';

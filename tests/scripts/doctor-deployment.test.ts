@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storeChannel } from '../../lib/alerts/channels/stored-channels.ts';
-import { alertSendingVariables } from '../../lib/config/alerts/channels.ts';
+import { alertSendingVariables } from '../../lib/config/channels.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
-import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
+import { storeGatewayConnection } from '../../lib/gateway/gateway-connections.ts';
 import { createSealing } from '../../lib/security/sealing.ts';
 import { beginProgress, endProgress } from '../../scripts/move/progress.ts';
 import { createPostgres } from '../support/databases.ts';

@@ -16,7 +16,7 @@ import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, inject, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
-import { takeMachineLease } from '../../lib/worker/lease/machine-lease.ts';
+import { takeMachineLease } from '../../lib/worker/archive/lease/machine-lease.ts';
 import { packInstallation } from '../../scripts/move/pack.ts';
 import { readManifest } from '../../scripts/move/packed-files.ts';
 import { silentLog } from '../support/databases.ts';

@@ -4,9 +4,9 @@ import { readConfig } from '../../lib/config/read.ts';
 import { redisVariables } from '../../lib/config/redis.ts';
 import { callInternalService } from '../../lib/http/internal-service.ts';
 import { openRedis } from '../../lib/rate-limits/redis.ts';
-import { lookUpRepository } from '../../lib/worker/discovery/look-up.ts';
-import { createGitHostClient } from '../../lib/worker/git-host/client.ts';
-import { connectGitHost } from '../../lib/worker/git-host/connection.ts';
+import { createGitHostClient } from '../../lib/worker/hosts/client.ts';
+import { connectGitHost } from '../../lib/worker/hosts/connection.ts';
+import { lookUpRepository } from '../../lib/worker/hosts/look-up.ts';
 import { createTestClock } from '../support/clock.ts';
 import {
   type ScriptedAnswer,

@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, Encrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { describe, expect, it } from 'vitest';
-import { createCipher, decrypt, encryptFile } from '../../lib/stores/age-file.ts';
-import { DecryptionFailed } from '../../lib/stores/age-payload.ts';
+import { createCipher, decrypt, encryptFile } from '../../lib/stores/base/age-file.ts';
+import { DecryptionFailed } from '../../lib/stores/base/age-payload.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 
 const folder = useTemporaryFolder();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createByteBudget } from '../../lib/stores/byte-budget.ts';
+import { createByteBudget } from '../../lib/stores/base/byte-budget.ts';
 
 it('a byte budget makes requests wait until there is room', async () => {
   const budget = createByteBudget(8);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openGathering } from '../../lib/stores/gathering-file.ts';
+import { openGathering } from '../../lib/stores/base/gathering-file.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 
 const folder = useTemporaryFolder();

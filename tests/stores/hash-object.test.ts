@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Encrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
+import type { ObjectStore } from '../../lib/stores/base/object-store.ts';
 import { createFolderStore } from '../../lib/stores/folder-store.ts';
-import type { ObjectStore } from '../../lib/stores/object-store.ts';
 import { hashDecrypted, hashObject } from '../../lib/stores/reading/hash-object.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
 

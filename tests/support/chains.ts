@@ -11,8 +11,8 @@ import {
   manifestFolder,
   manifestName,
   type VersionManifest,
-} from '../../lib/archives/manifest.ts';
-import type { Increment, VersionEntry } from '../../lib/archives/note.ts';
+} from '../../lib/archives/base/manifest.ts';
+import type { Increment, VersionEntry } from '../../lib/archives/base/note.ts';
 import { type ArchiveFolder, createArchiveFolder, sha256 } from './archives.ts';
 import { copyFolder } from './folders.ts';
 import type { TestRepository } from './git.ts';

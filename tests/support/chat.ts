@@ -9,7 +9,7 @@ import type { Database } from '../../lib/database/database.ts';
 import { chooseConnectionLimits } from '../../lib/http/open-connections.ts';
 import { createNodeServer, type RunningServer } from '../../lib/http/serve.ts';
 import { createObservatoryApp } from '../../lib/observatory/app.ts';
-import type { ChatEvent } from '../../lib/observatory/chat/events.ts';
+import type { ChatEvent } from '../../lib/observatory/base/chat-events.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
 import type { Gateway } from './gateway.ts';
 import { ADA, observatoryEnvironment, signToken } from './observatory-client.ts';

@@ -1,6 +1,6 @@
 import { createBackupsApp } from '../../lib/backups/app.ts';
-import type { ServedArchives } from '../../lib/backups/archives/archives-deps.ts';
 import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
+import type { ServedArchives } from '../../lib/backups/base/archives-deps.ts';
 import { errorEnvelope, plainError } from '../../lib/http/error-shapes.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions, withSecret } from './deps.ts';

@@ -8,7 +8,7 @@ import type { Database } from '../../lib/database/database.ts';
 import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import type { PortOptions } from '../../lib/database/embedded/server.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog, type Log } from '../../lib/log.ts';
+import { createLog, type Log } from '../../lib/log/log.ts';
 import { connect, databaseUrl } from './connection.ts';
 import { copyTemplate, type Template } from './embedded-templates.ts';
 import { neonUrl, startNeonEndpoint } from './neon-http.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { migrate } from '../../lib/database/migrate.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 
 /** Which embedded database tests copy: one without content, or one with our tables. */
 export type Template = 'empty' | 'migrated';

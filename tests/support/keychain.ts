@@ -1,5 +1,5 @@
-import { type Keychain, KeychainError } from '../../lib/worker/logins/keychain.ts';
-import type { Desktop } from '../../lib/worker/logins/person.ts';
+import { type Keychain, KeychainError } from '../../lib/worker/base/keychain.ts';
+import type { Desktop } from '../../lib/worker/base/person.ts';
 
 /** A machine without a browser and a clipboard. */
 export const noDesktop: Desktop = {

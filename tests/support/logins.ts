@@ -4,7 +4,7 @@ import { afterEach, beforeEach } from 'vitest';
 import type { Clock } from '../../lib/clock.ts';
 import { type GitHostConfig, gitHostVariables } from '../../lib/config/git-host.ts';
 import { readConfig } from '../../lib/config/read.ts';
-import { connectGitHost, type GitHostConnection } from '../../lib/worker/git-host/connection.ts';
+import { connectGitHost, type GitHostConnection } from '../../lib/worker/hosts/connection.ts';
 import type { LoginFacts } from '../../lib/worker/logins/login.ts';
 import { type LoginStore, openLoginStore } from '../../lib/worker/logins/login-store.ts';
 import { type LoginSession, openLoginSession } from '../../lib/worker/logins/session.ts';

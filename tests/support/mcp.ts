@@ -9,7 +9,7 @@ import { AppError } from '../../lib/errors.ts';
 import type { HttpEnv } from '../../lib/http/env.ts';
 import { serveNode } from '../../lib/http/serve.ts';
 import { createMcpApp, type McpAppOptions } from '../../lib/mcp/app.ts';
-import type { Catalogue } from '../../lib/mcp/offers.ts';
+import type { Catalogue } from '../../lib/mcp/base/offers.ts';
 import { silentLog } from './databases.ts';
 import { createTestDeps, type TestDepsOptions } from './deps.ts';
 import { createTestToolDeps, testTool } from './tools.ts';

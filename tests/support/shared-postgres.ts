@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { connect, databaseUrl } from './connection.ts';
 import { makeEmbeddedTemplates } from './embedded-templates.ts';
 import { useMemoryForTemporaryFiles } from './memory-folder.ts';

@@ -2,9 +2,9 @@ import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:
 import { basename, join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeAll, beforeEach } from 'vitest';
-import { formatManifest, hashText, parseManifest } from '../../lib/archives/manifest.ts';
+import { formatManifest, hashText, parseManifest } from '../../lib/archives/base/manifest.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { type ParsedKey, parseKey } from '../../lib/stores/layout.ts';
+import { type ParsedKey, parseKey } from '../../lib/stores/base/layout.ts';
 import type { TestDatabase } from './databases.ts';
 import { copyFolder } from './folders.ts';
 import { latest } from './hooks.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { cutText } from '../../lib/security/redaction/cut-text.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
-import { cutText } from '../../lib/text/cut-text.ts';
 
 describe('cutText', () => {
   it('leaves a text within the limit unchanged', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import * as serviceApi from '../../lib/backups/shapes.ts';
+import * as serviceApi from '../../lib/backups/base/shapes.ts';
 import { tools } from '../../lib/tools/catalogue.ts';
 import { describeTool } from '../../lib/tools/describe-tool.ts';
 import * as toolShapes from '../../lib/tools/shapes.ts';

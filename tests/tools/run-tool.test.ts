@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../lib/errors.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { runTool } from '../../lib/tools/run-tool.ts';
 import { readTool, type ToolCall } from '../../lib/tools/tool.ts';
 import type { LogRecord } from '../support/deps.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { createSystemFacts } from '../../lib/tools/system.ts';
 import { createTestClock } from '../support/clock.ts';

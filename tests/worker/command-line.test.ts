@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../lib/errors.ts';
+import { parseSource } from '../../lib/worker/base/source.ts';
 import { parseWorkerCommand } from '../../lib/worker/command-line.ts';
-import { parseSource } from '../../lib/worker/source.ts';
 
 const parse = (...args: string[]) => parseWorkerCommand(args, '/home/ada');
 const faultOf = (act: () => unknown): string => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MAX_VERSIONS, parseNote } from '../../lib/archives/note.ts';
+import { MAX_VERSIONS, parseNote } from '../../lib/archives/base/note.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { flipByte } from '../support/chains.ts';
 import { useTemporaryFolder } from '../support/folders.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createDisplay } from '../../lib/worker/display.ts';
+import { createDisplay } from '../../lib/worker/base/display.ts';
 
 function display(isTerminal: boolean, columns = 80) {
   const written: string[] = [];

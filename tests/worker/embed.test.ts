@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { claimJobs, LEASE_MS } from '../../lib/search/embedding-jobs.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
-import { RunStopped } from '../../lib/worker/stop.ts';
+import { RunStopped } from '../../lib/worker/base/stop.ts';
 import { createTestClock } from '../support/clock.ts';
 import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { countJobs, createBatches, startBuiltIn } from '../support/embeddings.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../lib/clock.ts';
 import { type Database, databaseUnavailable } from '../../lib/database/database.ts';
 import { sweepStaleRuns } from '../../lib/records/runs/stale-runs.ts';
-import { RunStopped } from '../../lib/worker/stop.ts';
+import { RunStopped } from '../../lib/worker/base/stop.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
 import { createPostgres } from '../support/databases.ts';
 import { listRefs } from '../support/git.ts';

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
 import { startRun } from '../../lib/records/recording/runs.ts';
-import { RunStopped } from '../../lib/worker/stop.ts';
+import { RunStopped } from '../../lib/worker/base/stop.ts';
 import { connect } from '../support/connection.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { useSharedFolder } from '../support/folders.ts';

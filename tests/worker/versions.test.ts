@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseManifest } from '../../lib/archives/manifest.ts';
+import { parseManifest } from '../../lib/archives/base/manifest.ts';
 import { createRepository, git } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { prepareOnce } from '../support/prepare-once.ts';

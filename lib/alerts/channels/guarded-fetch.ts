@@ -1,4 +1,4 @@
-import { isLinkLocal } from '../../http/network.ts';
+import { isLinkLocal } from '../../text/network.ts';
 import { ChannelError } from './channel.ts';
 
 /** Finds the addresses of a host name. */

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { MAX_NAMED, type MessageFacts } from '../incidents/message.ts';
 
 /** Maximum number of attempts of one message that may have reached a channel. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import type { AlertSendingConfig } from '../../config/alerts/channels.ts';
+import type { AlertSendingConfig } from '../../config/channels.ts';
 import type { Database } from '../../database/database.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import type { AlertChannel } from '../channels/channel.ts';
 import { linkToIncidents } from '../channels/page-link.ts';
 import { composeMessage } from '../incidents/message.ts';

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { iso } from '../../records/page.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { iso } from '../../records/base/page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 
 /** How many of the newest messages are read: all of a busy day. */
 const MAX_READ = 1_000;

@@ -2,7 +2,7 @@ import { loadOnce } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
 import type { FreshnessConfig } from '../../config/freshness.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import { type AlertRulesConfig, type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 import { readUnwell } from '../rules/unwell.ts';

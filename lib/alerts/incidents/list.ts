@@ -8,8 +8,8 @@ import {
   pageOffset,
   readObject,
   readPage,
-} from '../../records/page.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+} from '../../records/base/page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 

@@ -1,6 +1,6 @@
 import type { Statement } from '../../database/database.ts';
 import type { AnomalyKind } from '../../records/anomalies/kinds.ts';
-import { iso, jsonArray } from '../../records/page.ts';
+import { iso, jsonArray } from '../../records/base/page.ts';
 import { about } from './concern.ts';
 import type { Finding, Rule } from './rule.ts';
 import { MAX_REPOSITORIES } from './unwell.ts';

@@ -1,8 +1,8 @@
 import type { Statement } from '../../database/database.ts';
-import { newestForgotten } from '../../records/newest-results.ts';
-import { iso, jsonArray } from '../../records/page.ts';
+import { newestForgotten } from '../../records/base/newest-results.ts';
+import { iso, jsonArray } from '../../records/base/page.ts';
 import { isKnownLoss } from '../../records/recording/archive-looks.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted, firstOf } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
 import { failing } from './concern.ts';

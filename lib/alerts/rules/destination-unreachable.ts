@@ -1,7 +1,7 @@
 import type { Statement } from '../../database/database.ts';
-import { iso, jsonArray } from '../../records/page.ts';
+import { iso, jsonArray } from '../../records/base/page.ts';
 import { NOT_REACHED } from '../../records/recording/stores.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
 import { about, failing } from './concern.ts';

@@ -1,5 +1,5 @@
 import type { Statement } from '../../database/database.ts';
-import { iso } from '../../records/page.ts';
+import { iso } from '../../records/base/page.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { Rule } from './rule.ts';
 

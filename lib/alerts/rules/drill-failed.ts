@@ -1,8 +1,8 @@
 import type { Statement } from '../../database/database.ts';
+import { iso, jsonArray } from '../../records/base/page.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { standingFailures } from '../../records/drills/newest-drill.ts';
-import { iso, jsonArray } from '../../records/page.ts';
-import { cutText, cutTextSql } from '../../text/cut-text.ts';
+import { cutText, cutTextSql } from '../../security/redaction/cut-text.ts';
 import { START_A_RUN } from './advice.ts';
 import { about } from './concern.ts';
 import type { Rule } from './rule.ts';

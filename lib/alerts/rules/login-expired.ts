@@ -1,6 +1,6 @@
 import type { Statement } from '../../database/database.ts';
-import { iso } from '../../records/page.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { iso } from '../../records/base/page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { START_A_RUN } from './advice.ts';
 import { about, failing } from './concern.ts';

@@ -1,5 +1,5 @@
 import type { Statement } from '../../database/database.ts';
-import { iso } from '../../records/page.ts';
+import { iso } from '../../records/base/page.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';

@@ -1,6 +1,6 @@
 import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { Database, Statement } from '../../database/database.ts';
-import { iso, jsonArray } from '../../records/page.ts';
+import { iso, jsonArray } from '../../records/base/page.ts';
 import {
   failuresSinceGood,
   judgingValues,
@@ -9,7 +9,7 @@ import {
   worstFirst,
 } from '../../records/repositories/repository-states.ts';
 import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 
 /** Maximum number of repositories that a rule finds. */
 export const MAX_REPOSITORIES = 10_000;

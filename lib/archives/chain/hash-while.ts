@@ -1,5 +1,5 @@
-import { mismatch } from '../archive-fault.ts';
-import { hashFile } from '../file-hash.ts';
+import { mismatch } from '../base/archive-fault.ts';
+import { hashFile } from '../base/file-hash.ts';
 import type { ChainFile } from './read-chain.ts';
 
 /**

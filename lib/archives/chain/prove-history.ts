@@ -1,5 +1,5 @@
-import { incomplete } from '../archive-fault.ts';
-import { isRejection, type Workspace } from '../git-workspace.ts';
+import { incomplete } from '../base/archive-fault.ts';
+import { isRejection, type Workspace } from '../base/git-workspace.ts';
 
 /**
  * Proves that everything which the objects `tips` need is in a repository, given that this holds for `proven`.

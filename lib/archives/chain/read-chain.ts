@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
-import { ArchiveFault, corrupt } from '../archive-fault.ts';
-import { type BundleHeader, readBundleHeader, readIncrementHeader } from '../bundle-header.ts';
-import { sourceName } from '../manifest.ts';
-import type { OpenArchive } from '../open-archive.ts';
+import { ArchiveFault, corrupt } from '../base/archive-fault.ts';
+import { type BundleHeader, readBundleHeader, readIncrementHeader } from '../base/bundle-header.ts';
+import { sourceName } from '../base/manifest.ts';
+import type { OpenArchive } from '../base/open-archive.ts';
 
 /** One open bundle of an archive, with its header. */
 export interface ChainFile {

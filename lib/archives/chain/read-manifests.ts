@@ -1,15 +1,15 @@
 import { cleanText } from '../../text/clean-text.ts';
-import { ArchiveFault, corrupt, mismatch } from '../archive-fault.ts';
-import { isSameRepository } from '../archive-name.ts';
+import { ArchiveFault, corrupt, mismatch } from '../base/archive-fault.ts';
+import { isSameRepository } from '../base/archive-name.ts';
 import {
   hashText,
   MAX_MANIFEST_BYTES,
   manifestName,
   parseManifest,
   type VersionManifest,
-} from '../manifest.ts';
-import type { VersionEntry } from '../note.ts';
-import type { OpenArchive } from '../open-archive.ts';
+} from '../base/manifest.ts';
+import type { VersionEntry } from '../base/note.ts';
+import type { OpenArchive } from '../base/open-archive.ts';
 
 /**
  * Reads the manifest of a version and checks it against the note: its SHA-256, and the link to the version before

@@ -2,9 +2,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
-import { ArchiveFault, corrupt } from '../archive-fault.ts';
-import type { ArchiveLimits } from '../limits.ts';
-import type { ArchiveEntry, EntryType } from '../results.ts';
+import { ArchiveFault, corrupt } from '../base/archive-fault.ts';
+import type { ArchiveLimits } from '../base/limits.ts';
+import type { ArchiveEntry, EntryType } from '../base/results.ts';
 
 /** What to do with an entry: skip its content, read it, or stop. */
 export type Visit = 'next' | 'stop' | { read(chunk: Buffer): void };

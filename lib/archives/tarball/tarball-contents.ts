@@ -1,9 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
-import { type FileContent, NoSuchFile, notAFile, tooLarge } from '../file-content.ts';
-import type { ArchiveLimits } from '../limits.ts';
-import type { ListRequest } from '../list-tree.ts';
-import { findNearPaths } from '../near-paths.ts';
-import type { ArchiveEntry } from '../results.ts';
+import type { ArchiveLimits } from '../base/limits.ts';
+import type { ArchiveEntry } from '../base/results.ts';
+import { type FileContent, NoSuchFile, notAFile, tooLarge } from '../contents/file-content.ts';
+import type { ListRequest } from '../contents/list-tree.ts';
+import { findNearPaths } from '../contents/near-paths.ts';
 import { readTarball } from './read-tarball.ts';
 
 interface Reading {

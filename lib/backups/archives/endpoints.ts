@@ -5,9 +5,9 @@ import { AppError } from '../../errors.ts';
 import type { HttpEnv } from '../../http/env.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint, type RouteResponse } from '../../http/route.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { pageInput } from '../input.ts';
-import type { ServedArchives } from './archives-deps.ts';
+import type { ServedArchives } from '../base/archives-deps.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { pageInput } from '../base/input.ts';
 import { downloadHeaders } from './downloads.ts';
 import { archiveCheck, archiveFacts, archiveFiles } from './shapes.ts';
 

@@ -5,10 +5,10 @@ import type { ArchiveCall } from '../../archives/archive-access.ts';
 import type { PlainArchives } from '../../archives/plain-archives.ts';
 import { loadOnce } from '../../async.ts';
 import { type ArchiveConfig, archivePath } from '../../config/archives.ts';
-import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
+import type { Deps } from '../../http/deps.ts';
 import { findArchive } from '../../tools/database-source.ts';
-import type { ServedArchives } from './archives-deps.ts';
+import type { ServedArchives } from '../base/archives-deps.ts';
 
 /** Calls that list or unpack an archive, running or queued; four run at a time. */
 const MAX_READS = 12;

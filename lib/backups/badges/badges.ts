@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
-import { MAX_REPOSITORY_LENGTH } from '../../archives/archive-name.ts';
+import { MAX_REPOSITORY_LENGTH } from '../../archives/base/archive-name.ts';
 import { AppError } from '../../errors.ts';
 import { basePathOf } from '../../http/env.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { createBadge, listBadges, MAX_BADGES, revokeBadge } from '../../records/badges/badges.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { callerName } from '../caller-name.ts';
-import { badgesInput, runIdInput } from '../input.ts';
-import { sendJson, sendPage } from '../json.ts';
-import { listOf, timestamp } from '../shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { callerName } from '../base/caller-name.ts';
+import { badgesInput, runIdInput } from '../base/input.ts';
+import { sendJson, sendPage } from '../base/json.ts';
+import { listOf, timestamp } from '../base/shapes.ts';
 import { BADGES_PATH, hashToken, TOKEN_BYTES } from './public-badge.ts';
 
 const badge = z

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { findBadge } from '../../records/badges/badges.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
 import { badgeColors, describeBadge } from './message.ts';
 import { drawBadge } from './svg.ts';
 

@@ -4,7 +4,7 @@ import {
   lastDrillOutcomes,
 } from '../../records/prometheus/repositories.ts';
 import { repositoryStates } from '../../records/repositories/repository-states.ts';
-import { cutText } from '../../text/cut-text.ts';
+import { cutText } from '../../security/redaction/cut-text.ts';
 import { addGauge, type Sample } from './gauges.ts';
 
 /** Git hosts have shorter names, but another program may have written any. */

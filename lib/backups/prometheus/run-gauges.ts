@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { IncidentMetrics } from '../../records/prometheus/incidents.ts';
 import type { RunMetrics } from '../../records/prometheus/runs.ts';
-import { cutText } from '../../text/cut-text.ts';
+import { cutText } from '../../security/redaction/cut-text.ts';
 import { addGauge, type Sample } from './gauges.ts';
 
 const MAX_LABEL_LENGTH = 100;

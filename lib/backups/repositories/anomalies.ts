@@ -4,12 +4,12 @@ import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { anomalyKinds, MAX_CHANGES } from '../../records/anomalies/kinds.ts';
 import { confirmAnomalies, listAnomalies } from '../../records/anomalies/list.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { callerName } from '../caller-name.ts';
-import { evaluateNow } from '../evaluate-now.ts';
-import { anomaliesInput, repositoryInput } from '../input.ts';
-import { sendPage } from '../json.ts';
-import { listOf, timestamp } from '../shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { callerName } from '../base/caller-name.ts';
+import { evaluateNow } from '../base/evaluate-now.ts';
+import { anomaliesInput, repositoryInput } from '../base/input.ts';
+import { sendPage } from '../base/json.ts';
+import { listOf, timestamp } from '../base/shapes.ts';
 
 const values = z.record(z.string(), z.string());
 

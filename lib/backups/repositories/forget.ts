@@ -1,4 +1,4 @@
-import { NoArchive } from '../../archives/archive-fault.ts';
+import { NoArchive } from '../../archives/base/archive-fault.ts';
 import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
@@ -10,13 +10,13 @@ import {
 } from '../../records/repositories/forgotten.ts';
 import { readRepository } from '../../records/repositories/list.ts';
 import { judgingNow } from '../../records/repositories/repository-states.ts';
-import type { ServedArchives } from '../archives/archives-deps.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { callerName } from '../caller-name.ts';
-import { evaluateNow } from '../evaluate-now.ts';
-import { forgetInput, repositoryInput } from '../input.ts';
-import { sendJson } from '../json.ts';
-import { repositoryDetails } from '../shapes.ts';
+import type { ServedArchives } from '../base/archives-deps.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { callerName } from '../base/caller-name.ts';
+import { evaluateNow } from '../base/evaluate-now.ts';
+import { forgetInput, repositoryInput } from '../base/input.ts';
+import { sendJson } from '../base/json.ts';
+import { repositoryDetails } from '../base/shapes.ts';
 
 /** The rules whose incidents name tracked repositories. */
 const rules = [

@@ -4,10 +4,10 @@ import { type Endpoint, endpoint } from '../../http/route.ts';
 import { listRepositoryHistory } from '../../records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../records/repositories/list.ts';
 import { judgingNow } from '../../records/repositories/repository-states.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { pageInput, reposInput, repositoryInput } from '../input.ts';
-import { sendJson, sendPage } from '../json.ts';
-import { listOf, repositoryDetails, result, trackedRepository } from '../shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { pageInput, reposInput, repositoryInput } from '../base/input.ts';
+import { sendJson, sendPage } from '../base/json.ts';
+import { listOf, repositoryDetails, result, trackedRepository } from '../base/shapes.ts';
 
 const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;
 const notFound = { description: 'No such repository.', schema: plainError };

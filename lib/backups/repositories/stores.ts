@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { listStores } from '../../records/repositories/stores.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { repositoryInput } from '../input.ts';
-import { timestamp } from '../shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { repositoryInput } from '../base/input.ts';
+import { timestamp } from '../base/shapes.ts';
 
 const repositoryStores = z
   .object({

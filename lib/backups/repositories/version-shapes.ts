@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { bytes, timestamp } from '../shapes.ts';
+import { bytes, timestamp } from '../base/shapes.ts';
 
 /** GET …/versions. */
 export const archiveVersion = z

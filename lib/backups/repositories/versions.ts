@@ -2,10 +2,10 @@ import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { listVersions, readVersionRefs } from '../../records/repositories/versions.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { refsInput, repositoryInput, versionInput, versionsInput } from '../input.ts';
-import { sendJson, sendPage } from '../json.ts';
-import { listOf } from '../shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { refsInput, repositoryInput, versionInput, versionsInput } from '../base/input.ts';
+import { sendJson, sendPage } from '../base/json.ts';
+import { listOf } from '../base/shapes.ts';
 import { archiveVersion, versionRefs } from './version-shapes.ts';
 
 const BASE = '/api/repos/:owner/:name/versions';

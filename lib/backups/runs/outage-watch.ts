@@ -7,7 +7,7 @@ import {
 import type { OutageMemory } from '../../alerts/outage/outage-memory.ts';
 import { rememberInRedis } from '../../alerts/outage/redis-memory.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
-import type { Deps } from '../../deps.ts';
+import type { Deps } from '../../http/deps.ts';
 
 /** A shorter outage is a restart or a slow wake-up, and is not reported. */
 const TOLERATED_OUTAGE_MS = 5 * 60_000;

@@ -1,9 +1,9 @@
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { readRunMetrics } from '../../records/runs/run-metrics.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { daysInput } from '../input.ts';
-import { sendJson } from '../json.ts';
-import { runMetrics } from '../overview-shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { daysInput } from '../base/input.ts';
+import { sendJson } from '../base/json.ts';
+import { runMetrics } from '../base/overview-shapes.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { MAX_REPOSITORY_LENGTH } from '../../archives/archive-name.ts';
+import { MAX_REPOSITORY_LENGTH } from '../../archives/base/archive-name.ts';
 import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
@@ -9,11 +9,11 @@ import {
   runRequestStatuses,
   withdrawRunRequest,
 } from '../../records/runs/run-requests.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { callerName } from '../caller-name.ts';
-import { pageInput, runIdInput } from '../input.ts';
-import { sendJson, sendPage } from '../json.ts';
-import { listOf, log } from '../shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { callerName } from '../base/caller-name.ts';
+import { pageInput, runIdInput } from '../base/input.ts';
+import { sendJson, sendPage } from '../base/json.ts';
+import { listOf, log } from '../base/shapes.ts';
 
 const timestamp = log.shape.created_at;
 

@@ -3,10 +3,10 @@ import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { listRuns, readLatestRun, readRun } from '../../records/runs/runs.ts';
-import type { BackupsDeps } from '../backups-deps.ts';
-import { runIdInput, runsInput } from '../input.ts';
-import { sendJson, sendPage } from '../json.ts';
-import { latestRun, listOf, result, run } from '../shapes.ts';
+import type { BackupsDeps } from '../base/backups-deps.ts';
+import { runIdInput, runsInput } from '../base/input.ts';
+import { sendJson, sendPage } from '../base/json.ts';
+import { latestRun, listOf, result, run } from '../base/shapes.ts';
 
 const common = { method: 'get', tag: 'Backups', access: 'reader' } as const;
 

@@ -1,9 +1,9 @@
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
-import { type Repeating, repeat } from '../../async.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
-import type { Deps } from '../../deps.ts';
+import type { Deps } from '../../http/deps.ts';
+import { type Repeating, repeat } from '../../log/repeat.ts';
 import { sweepStaleRuns } from '../../records/runs/stale-runs.ts';
 import { updateActiveGeneration } from '../../search/update-active-generation.ts';
 import { type OutageWatchDeps, watchOutage } from './outage-watch.ts';

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import type { ClientSettings } from './client-settings.ts';
 import { ClientStatements } from './client-statements.ts';
 import type { LeaseQueue, Release } from './lease-queue.ts';

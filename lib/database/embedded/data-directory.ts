@@ -3,7 +3,7 @@ import { access, constants, mkdir, readdir, readFile, rm, stat, writeFile } from
 import { join } from 'node:path';
 import { ConfigError } from '../../config/read.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import {
   describeHolder,
   findHolder,

@@ -1,6 +1,6 @@
-import { type Repeating, repeat } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
+import { type Repeating, repeat } from '../../log/repeat.ts';
 import type { Database } from '../database.ts';
 
 const MAINTENANCE_INTERVAL_MS = 60 * 60_000;

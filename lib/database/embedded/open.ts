@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import type { Database } from '../database.ts';
 import { openPgDatabase } from '../pg.ts';
 import { embeddedSocket, embeddedUrl } from './address.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { ConfigError } from '../../config/read.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { Shared } from './client-session.ts';
 import { FatalError } from './messages.ts';

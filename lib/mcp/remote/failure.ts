@@ -1,5 +1,5 @@
 import { failureLimits } from '../../records/runs/run-failures.ts';
-import { cutText } from '../../text/cut-text.ts';
+import { cutText } from '../../security/redaction/cut-text.ts';
 import type { BackupResult, FailureFacts, Run } from '../../tools/backup-source.ts';
 import type { RemoteApi } from './api.ts';
 import { remoteLogs, remoteRepositories, remoteRuns } from './lists.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type PageRequest, pageOffset, paginationOf } from '../../records/page.ts';
+import { type PageRequest, pageOffset, paginationOf } from '../../records/base/page.ts';
 import type { PageOf, Run, RunFilter } from '../../tools/backup-source.ts';
 import { pageOf, type run } from '../../tools/shapes.ts';
 import type { RemoteApi, RemoteList } from './api.ts';

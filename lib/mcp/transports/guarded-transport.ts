@@ -7,7 +7,7 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Clock } from '../../clock.ts';
-import type { Log, LogFields } from '../../log.ts';
+import type { Log, LogFields } from '../../log/log.ts';
 import type { Redactor } from '../../security/redaction/redactor.ts';
 import { redactMessage } from './redact-message.ts';
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import type { CreateMcpServer } from '../server.ts';
+import type { CreateMcpServer } from '../base/server.ts';
 import { type GuardOptions, guardTransport } from './guarded-transport.ts';
 
 export interface StdioOptions {

@@ -1,5 +1,5 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
-import type { ProtocolServer } from '../protocol.ts';
+import type { ProtocolServer } from '../base/protocol.ts';
 import { type GuardOptions, guardTransport } from './guarded-transport.ts';
 import type { RunningRequests } from './running-requests.ts';
 

@@ -15,8 +15,8 @@ import { GatewayFailure, malformed, translateFailure } from '../../gateway/gatew
 import type { KeyRing } from '../../gateway/keys.ts';
 import { embeddedFailure, type GatewayTransport } from '../../gateway/transport.ts';
 import { ReasoningSplitter, type SaidPiece } from '../../text/reasoning.ts';
+import type { FinishReason } from '../base/chat-events.ts';
 import { agentTools } from './agent-tools.ts';
-import type { FinishReason } from './events.ts';
 import type { ModelToolCall } from './tool-calls.ts';
 
 /** One request to the model. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
-import type { ChatEvent } from './events.ts';
+import type { ChatEvent } from '../base/chat-events.ts';
 
 /** How much is buffered for a slow client before the turn waits. */
 const MAX_BUFFERED_BYTES = 64 * 1024;

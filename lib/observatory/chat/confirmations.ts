@@ -2,9 +2,9 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { ChatConfig } from '../../config/chat.ts';
 import { AppError } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import type { ConfirmationState, ConfirmationStore } from './confirmation-store.ts';
-import type { ToolArguments } from './events.ts';
+import type { Log } from '../../log/log.ts';
+import type { ToolArguments } from '../base/chat-events.ts';
+import type { ConfirmationState, ConfirmationStore } from '../base/confirmation-store.ts';
 
 export interface AskingDeps {
   confirmations: ConfirmationStore;

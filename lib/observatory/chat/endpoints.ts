@@ -5,10 +5,17 @@ import type { HttpEnv } from '../../http/env.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { rejectForeignChange } from '../../users/user-check.ts';
-import { observatoryRoute, refused, sendData, wrapped } from '../answers.ts';
-import type { ObservatoryDeps } from '../observatory-deps.ts';
+import { observatoryRoute, refused, sendData, wrapped } from '../base/answers.ts';
+import {
+  answerEnd,
+  type ChatEvent,
+  chatEvent,
+  chatSource,
+  toolExecution,
+} from '../base/chat-events.ts';
+import type { ObservatoryDeps } from '../base/observatory-deps.ts';
+import type { FollowedTurn } from '../base/running-turns.ts';
 import { ChatStream, cutWhenUnread } from './chat-stream.ts';
-import { answerEnd, type ChatEvent, chatEvent, chatSource, toolExecution } from './events.ts';
 import {
   chatQuestion,
   limitsOf,
@@ -16,7 +23,6 @@ import {
   runPreparedTurn,
   streamedQuestion,
 } from './prepare-turn.ts';
-import type { FollowedTurn } from './running-turns.ts';
 
 const common = { ...observatoryRoute, tag: 'Chat', access: 'user' } as const;
 

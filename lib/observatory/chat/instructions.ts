@@ -1,7 +1,7 @@
 import type { ModelMessage } from 'ai';
 import type { HistoryMessage } from '../../records/chat-turns.ts';
-import { FENCE_NOTICE, fence } from '../../security/fence.ts';
-import type { ChatSource } from './events.ts';
+import { FENCE_NOTICE, fence } from '../../text/fence.ts';
+import type { ChatSource } from '../base/chat-events.ts';
 
 export interface TurnFacts {
   now: number;

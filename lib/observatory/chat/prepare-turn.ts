@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { AppError } from '../../errors.ts';
 import type { HttpEnv } from '../../http/env.ts';
 import { beginTurn } from '../../records/chat-turns.ts';
-import { uuid } from '../input.ts';
-import type { ObservatoryDeps } from '../observatory-deps.ts';
+import { uuid } from '../base/input.ts';
+import type { ObservatoryDeps } from '../base/observatory-deps.ts';
 import type { Turn, TurnDeps, TurnOutcome } from './turn.ts';
 import { limitTurn, type TurnLimits } from './turn-limits.ts';
 

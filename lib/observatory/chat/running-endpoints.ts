@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { AppError } from '../../errors.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
-import { observatoryRoute, refused, sendData, wrapped } from '../answers.ts';
-import { uuid } from '../input.ts';
-import type { ObservatoryDeps } from '../observatory-deps.ts';
+import { observatoryRoute, refused, sendData, wrapped } from '../base/answers.ts';
+import { runningTurn } from '../base/chat-events.ts';
+import { uuid } from '../base/input.ts';
+import type { ObservatoryDeps } from '../base/observatory-deps.ts';
 import { decideConfirmation } from './confirmations.ts';
-import { runningTurn } from './events.ts';
 
 const common = { ...observatoryRoute, tag: 'Chat', access: 'user' } as const;
 

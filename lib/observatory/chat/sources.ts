@@ -1,9 +1,9 @@
 import type { KeyRing } from '../../gateway/keys.ts';
 import { type SearchResult, search } from '../../search/search.ts';
 import { searchableTypes } from '../../search/source-types.ts';
-import { cutText } from '../../text/cut-text.ts';
-import type { ObservatoryDeps } from '../observatory-deps.ts';
-import type { ChatSource } from './events.ts';
+import { cutText } from '../../security/redaction/cut-text.ts';
+import type { ChatSource } from '../base/chat-events.ts';
+import type { ObservatoryDeps } from '../base/observatory-deps.ts';
 
 const MAX_SOURCES = 5;
 const MAX_QUERY_CHARS = 1_000;

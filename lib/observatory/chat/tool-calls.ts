@@ -1,15 +1,15 @@
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
 import { describeIssue, formatIssues } from '../../http/validation-messages.ts';
-import type { Log } from '../../log.ts';
-import { fence } from '../../security/fence.ts';
+import type { Log } from '../../log/log.ts';
 import type { Redactor } from '../../security/redaction/redactor.ts';
+import { fence } from '../../text/fence.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import type { ToolDeps } from '../../tools/tool.ts';
+import type { Emit, ToolArguments, ToolExecution } from '../base/chat-events.ts';
 import type { ReportMail, WrittenReport } from '../reports/send-report.ts';
 import { readTools, reportEmail, sendReportEmailTool } from './agent-tools.ts';
 import { type AskingDeps, askPerson, type Decision } from './confirmations.ts';
-import type { Emit, ToolArguments, ToolExecution } from './events.ts';
 
 /** A call as the model requested it: `args` may be anything. */
 export interface ModelToolCall {

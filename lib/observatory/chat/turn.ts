@@ -4,15 +4,15 @@ import { AppError } from '../../errors.ts';
 import type { KeyRing } from '../../gateway/keys.ts';
 import type { GatewayTransport } from '../../gateway/transport.ts';
 import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
-import type { ObservatoryDeps } from '../observatory-deps.ts';
-import { askModel } from './ask-model.ts';
 import {
   type ChatSource,
   type Emit,
   eventCodeOf,
   type FinishReason,
   type ToolExecution,
-} from './events.ts';
+} from '../base/chat-events.ts';
+import type { ObservatoryDeps } from '../base/observatory-deps.ts';
+import { askModel } from './ask-model.ts';
 import { writeInstructions, writeMessages } from './instructions.ts';
 import { findChatSources } from './sources.ts';
 import { type CallingDeps, callTool, type FinishedCall } from './tool-calls.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { findMissing } from '../../config/features.ts';
 import type { MailConfig } from '../../config/mail.ts';
-import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
+import type { Deps } from '../../http/deps.ts';
 import { cleanText } from '../../text/clean-text.ts';
 
 /** Total time for all attempts. */

@@ -1,5 +1,5 @@
-import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
+import type { Deps } from '../../http/deps.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../records/report-facts.ts';
 import { readErrorLogs, readFailure } from '../../records/runs/run-failures.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';

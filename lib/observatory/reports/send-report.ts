@@ -1,6 +1,6 @@
 import type { MailConfig } from '../../config/mail.ts';
-import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
+import type { Deps } from '../../http/deps.ts';
 import { addReport, type Report, recordDelivery } from '../../records/reports.ts';
 import { findMail, type MailDeps, requireMail, sendMail } from './mail-service.ts';
 import { allowRecipients, nameAddresses } from './recipients.ts';

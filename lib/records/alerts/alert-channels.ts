@@ -1,5 +1,5 @@
 import type { Database } from '../../database/database.ts';
-import { iso } from '../page.ts';
+import { iso } from '../base/page.ts';
 
 /** Maximum number of channels that can be added in the dashboard. */
 export const MAX_STORED_CHANNELS = 20;

@@ -1,5 +1,5 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
-import { iso, jsonArray, type Page, type PageRequest, pageOffset, readPage } from '../page.ts';
+import { iso, jsonArray, type Page, type PageRequest, pageOffset, readPage } from '../base/page.ts';
 
 /** The columns of an Anomaly in order. */
 const anomalyColumns = `id, repo_full_name AS repository, run_id, version, kind, change_count, before, after,

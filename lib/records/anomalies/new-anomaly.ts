@@ -1,5 +1,5 @@
-import { ledgerName } from '../recording/ref-names.ts';
 import { type AnomalyKind, MAX_CHANGES, type NewAnomaly } from './kinds.ts';
+import { ledgerName } from './ref-names.ts';
 
 /**
  * Builds an anomaly from changes: a name, the value before, and the value after, which is null for what was removed.

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { newestResults } from '../base/newest-results.ts';
 import { lastProof, standingFailures } from '../drills/newest-drill.ts';
-import { newestResults } from '../newest-results.ts';
 import {
   JUDGED_AT,
   type Judging,

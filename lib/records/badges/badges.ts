@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { newestResults } from '../newest-results.ts';
+import { newestResults } from '../base/newest-results.ts';
 import {
   iso,
   jsonObject,
@@ -9,7 +9,7 @@ import {
   pageQuery,
   readObject,
   readPage,
-} from '../page.ts';
+} from '../base/page.ts';
 
 /** Maximum number of badges in use. */
 export const MAX_BADGES = 1_000;

@@ -1,14 +1,14 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
-import { newestResults } from '../newest-results.ts';
-import { iso, jsonArray, jsonObject, type PageRequest, pageOffset } from '../page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
+import { newestResults } from '../base/newest-results.ts';
+import { iso, jsonArray, jsonObject, type PageRequest, pageOffset } from '../base/page.ts';
+import { coveragePlans } from '../recording/plans.ts';
 import {
   type Judging,
   judgingBy,
   judgingValues,
   withStates,
 } from '../repositories/repository-states.ts';
-import { coveragePlans } from './plans.ts';
 
 /**
  * Why a repository that the login can see has no fresh backup: why the run skipped it, or what became of it.

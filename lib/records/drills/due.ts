@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { newestForgotten, newestResults } from '../newest-results.ts';
-import { iso } from '../page.ts';
+import { newestForgotten, newestResults } from '../base/newest-results.ts';
+import { iso } from '../base/page.ts';
 import { isKnownLoss } from '../recording/archive-looks.ts';
 import { hasArchive, hasHappened, proves, standingFailures } from './newest-drill.ts';
 

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { newestResults } from '../newest-results.ts';
-import { iso, jsonArray, jsonObject } from '../page.ts';
-import { isArchiveGone, wasRead } from '../repositories/was-read.ts';
+import { newestResults } from '../base/newest-results.ts';
+import { iso, jsonArray, jsonObject } from '../base/page.ts';
+import { isArchiveGone, wasRead } from '../base/was-read.ts';
 import { hasHappened, proves } from './newest-drill.ts';
 
 /** The time from `from` (inclusive) to `to` (exclusive), in ISO 8601. */

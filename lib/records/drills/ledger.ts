@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { iso } from '../page.ts';
+import { iso } from '../base/page.ts';
 
 const page: Statement = {
   name: 'drill_ledger_page',

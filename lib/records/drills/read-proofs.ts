@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { newestResults } from '../newest-results.ts';
-import { jsonObject } from '../page.ts';
+import { newestResults } from '../base/newest-results.ts';
+import { jsonObject } from '../base/page.ts';
 import { MAX_MOST_NEEDED, mostNeededProofs, proofCounts, proofStates } from './states.ts';
 
 const proofs: Statement = {

@@ -1,5 +1,5 @@
-import { cutTextSql } from '../../text/cut-text.ts';
-import { iso } from '../page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
+import { iso } from '../base/page.ts';
 import { FOLDER_STORAGE } from './new-drill.ts';
 import { lastProof, standingDrill, standingFailures } from './newest-drill.ts';
 

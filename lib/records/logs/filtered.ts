@@ -1,7 +1,7 @@
 import type { Database, SqlValue } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
-import { jsonArray, type Page, type PageRequest, pageOffset } from '../page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
+import { jsonArray, type Page, type PageRequest, pageOffset } from '../base/page.ts';
 import { logColumns, logColumnsWith } from './list.ts';
 import { type LogSelection, newestFirst, toSql, type Words } from './selection.ts';
 import { foundByWords, wordsBudget } from './words.ts';

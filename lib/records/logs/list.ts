@@ -7,7 +7,7 @@ import {
   pageOffset,
   pageQuery,
   readPage,
-} from '../page.ts';
+} from '../base/page.ts';
 import { allLogsTotal } from './totals.ts';
 
 /** Selects logs by level (lower case), by run, by both, or all. */

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { iso } from '../page.ts';
+import { iso } from '../base/page.ts';
 
 /** Maximum rows per poll. */
 export const POLL_BATCH_ROWS = 200;

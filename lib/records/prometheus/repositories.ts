@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { jsonObject } from '../base/page.ts';
 import { drillOutcomes } from '../drills/new-drill.ts';
 import { lastDrill, lastProof, standingFailures } from '../drills/newest-drill.ts';
-import { jsonObject } from '../page.ts';
 import { archiveBytes } from '../repositories/archive-bytes.ts';
 import {
   consecutiveFailures,

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { jsonObject } from '../page.ts';
+import { jsonObject } from '../base/page.ts';
 import { type Judging, judgingBy, judgingValues } from '../repositories/repository-states.ts';
 import { runStatus } from '../runs/runs.ts';
 import { isStoppedRun, lastStartedRun } from '../runs/stopped-runs.ts';

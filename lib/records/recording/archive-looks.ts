@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { newestForgotten } from '../newest-results.ts';
+import { newestForgotten } from '../base/newest-results.ts';
 
 /**
  * SQL for whether somebody has forgotten the repository of a row `state` of worker_repo_state when its archive was

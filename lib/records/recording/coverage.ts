@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import type { SeenRepository } from '../coverage/plans.ts';
+import type { SeenRepository } from './plans.ts';
 
 // A run that was delivered late does not replace what a later one saw. Times in the future are capped.
 const replace: Statement = {

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { ledgerName } from './ref-names.ts';
+import { ledgerName } from '../anomalies/ref-names.ts';
 
 /** Number of refs that one statement writes. */
 const REFS_AT_ONCE = 10_000;

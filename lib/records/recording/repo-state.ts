@@ -1,6 +1,6 @@
-import { MAX_VERSIONS } from '../../archives/note.ts';
+import { MAX_VERSIONS } from '../../archives/base/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
-import { newestForgotten } from '../newest-results.ts';
+import { newestForgotten } from '../base/newest-results.ts';
 import { archiveIsThere } from './archive-looks.ts';
 import type { ArchiveState } from './results.ts';
 

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { iso } from '../page.ts';
+import { iso } from '../base/page.ts';
 
 /** A request for a run, as the worker reads it. */
 export interface RunRequest {

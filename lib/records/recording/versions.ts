@@ -1,6 +1,6 @@
-import { MAX_VERSIONS } from '../../archives/note.ts';
+import { MAX_VERSIONS } from '../../archives/base/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
-import { cutText } from '../../text/cut-text.ts';
+import { cutText } from '../../security/redaction/cut-text.ts';
 import type { NewAnomaly } from '../anomalies/kinds.ts';
 import { newAnomaly } from '../anomalies/new-anomaly.ts';
 import { anomaliesJson, insertAnomalies } from './anomalies.ts';

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { forgetting, newestForgotten, newestOfAll, newestResults } from '../newest-results.ts';
-import { iso } from '../page.ts';
-import { wasRead as wasReadSql } from './was-read.ts';
+import { forgetting, newestForgotten, newestOfAll, newestResults } from '../base/newest-results.ts';
+import { iso } from '../base/page.ts';
+import { wasRead as wasReadSql } from '../base/was-read.ts';
 
 /** SQL for the column `forgotten` of a row `repository` with its newest result; null for one that is tracked. */
 export const forgottenColumn = `(SELECT row_to_json(item) FROM (

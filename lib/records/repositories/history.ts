@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { jsonArray, type Page, type PageRequest, pageOffset, readPage } from '../page.ts';
-import { boundedResultColumns } from '../result-columns.ts';
+import { jsonArray, type Page, type PageRequest, pageOffset, readPage } from '../base/page.ts';
+import { boundedResultColumns } from '../base/result-columns.ts';
 
 /** Maximum number of spellings (letter cases) of a name under which results are found. */
 const MAX_SPELLINGS = 20;

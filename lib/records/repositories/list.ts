@@ -1,5 +1,5 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
-import { newestForgotten, newestOfAll, newestResults } from '../newest-results.ts';
+import { newestForgotten, newestOfAll, newestResults } from '../base/newest-results.ts';
 import {
   jsonArray,
   jsonObject,
@@ -8,7 +8,7 @@ import {
   pageOffset,
   readObject,
   readPage,
-} from '../page.ts';
+} from '../base/page.ts';
 import { forgottenColumn } from './forgotten.ts';
 import {
   type Judging,

@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts';
 import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { SqlValue } from '../../database/database.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
+import { newestResults } from '../base/newest-results.ts';
+import { iso } from '../base/page.ts';
 import { proofColumns } from '../drills/states.ts';
-import { newestResults } from '../newest-results.ts';
-import { iso } from '../page.ts';
 import { finishedRuns, learntInterval, MIN_GAPS, workerInterval } from '../runs/learnt-interval.ts';
 
 /** How up to date a repository's backup is, worst first. */

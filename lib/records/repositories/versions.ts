@@ -1,6 +1,13 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
-import { iso, jsonArray, jsonObject, type Page, type PageRequest, pageOffset } from '../page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
+import {
+  iso,
+  jsonArray,
+  jsonObject,
+  type Page,
+  type PageRequest,
+  pageOffset,
+} from '../base/page.ts';
 
 const MAX_WARNING_LENGTH = 1_000;
 

@@ -1,4 +1,4 @@
-import { cutTextSql } from '../../text/cut-text.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 
 /**
  * What would be lost if the source disappeared tonight, as far as the worker knows:

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { iso, readObject } from '../page.ts';
+import { iso, readObject } from '../base/page.ts';
 
 const finishedMean = (column: string) =>
   `coalesce(round(avg(${column}) FILTER (WHERE status <> 'running' AND ${column} > 0)), 0)`;

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
-import { iso, jsonObject, readObject } from '../page.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
+import { iso, jsonObject, readObject } from '../base/page.ts';
 
 /** Limits on the details of a failed run. */
 export const failureLimits = {

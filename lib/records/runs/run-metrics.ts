@@ -1,8 +1,8 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
+import { newestResults } from '../base/newest-results.ts';
+import { iso } from '../base/page.ts';
+import { latestSnapshotQuery } from '../base/snapshots.ts';
 import { allLogsTotal } from '../logs/totals.ts';
-import { newestResults } from '../newest-results.ts';
-import { iso } from '../page.ts';
-import { latestSnapshotQuery } from '../snapshots.ts';
 import { runStatus } from './runs.ts';
 import { isStoppedRun } from './stopped-runs.ts';
 

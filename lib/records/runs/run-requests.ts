@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
-import { newestOfAll } from '../newest-results.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
+import { newestOfAll } from '../base/newest-results.ts';
 import {
   iso,
   jsonObject,
@@ -10,7 +10,7 @@ import {
   pageQuery,
   readObject,
   readPage,
-} from '../page.ts';
+} from '../base/page.ts';
 
 // Pending requests of other writers have no queue_key, so `waiting` looks for them. Of two concurrent calls
 // the index on queue_key admits one, and the other gets the same row. `xmax` is 0 only in a newly inserted

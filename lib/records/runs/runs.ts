@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { fixesOfRun, newestFixesOfRun } from '../fixes.ts';
+import { fixesOfRun, newestFixesOfRun } from '../base/fixes.ts';
 import {
   iso,
   jsonArray,
@@ -10,8 +10,8 @@ import {
   pageQuery,
   readObject,
   readPage,
-} from '../page.ts';
-import { boundedResultColumns, resultColumns } from '../result-columns.ts';
+} from '../base/page.ts';
+import { boundedResultColumns, resultColumns } from '../base/result-columns.ts';
 import { hasFailures, isFailure } from './run-failures.ts';
 import { isStoppedRun } from './stopped-runs.ts';
 

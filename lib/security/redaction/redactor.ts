@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { splitCutMark } from '../../text/cut-text.ts';
+import { splitCutMark } from './cut-text.ts';
 import { findOwnCut, findSecrets } from './find-secrets.ts';
 import { isHarmless } from './harmless-values.ts';
 import { MASK } from './mask.ts';

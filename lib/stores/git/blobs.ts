@@ -4,7 +4,7 @@ import { open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Git } from '../../git/git.ts';
-import type { ObjectFile } from '../object-store.ts';
+import type { ObjectFile } from '../base/object-store.ts';
 import { type ObjectPart, partPath } from './parts.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 

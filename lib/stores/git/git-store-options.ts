@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts';
 import type { Environment } from '../../config/read.ts';
-import type { GitAddress } from '../../config/stores/store-address.ts';
+import type { GitAddress } from '../../config/store-address.ts';
 import type { GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
-import type { StoreFault } from '../object-store.ts';
+import type { StoreFault } from '../base/object-store.ts';
 
 /** What is needed to use git repositories as stores. */
 export interface GitStoreAccess {

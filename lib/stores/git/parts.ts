@@ -1,4 +1,4 @@
-import { archiveNameOf, parseKey } from '../layout.ts';
+import { archiveNameOf, parseKey } from '../base/layout.ts';
 
 /** Hosts reject files above 100 MiB, so larger objects are split into parts. */
 export const MAX_PART_BYTES = 95 * 2 ** 20;

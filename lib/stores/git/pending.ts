@@ -1,5 +1,5 @@
 import { counted } from '../../text/units.ts';
-import { archiveNameOf, parseKey } from '../layout.ts';
+import { archiveNameOf, parseKey } from '../base/layout.ts';
 import { indexObjects, type ObjectIndex, parsePart } from './parts.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 import { type Changes, readFiles } from './tree.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../../git/git.ts';
-import { StoreFault } from '../object-store.ts';
+import { StoreFault } from '../base/object-store.ts';
 import { type Blobs, openBlobs } from './blobs.ts';
 import { createBlobFetcher } from './fetch-blobs.ts';
 import type { GitStoreOptions } from './git-store-options.ts';

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { noteName } from '../../archives/note.ts';
+import { noteName } from '../../archives/base/note.ts';
 import { bytesToFetch, fetchFile } from './fetch-file.ts';
 import type { StoredVersion } from './find-version.ts';
 import { ObjectFault } from './object-fault.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { nullIfMissing, readChunks } from '../../files.ts';
-import { CHUNK_BYTES, DecryptionFailed, SEALED_BYTES } from '../age-payload.ts';
-import { openGathering } from '../gathering-file.ts';
-import type { StateFile } from '../store-state.ts';
+import { CHUNK_BYTES, DecryptionFailed, SEALED_BYTES } from '../base/age-payload.ts';
+import { openGathering } from '../base/gathering-file.ts';
+import type { StateFile } from '../base/store-state.ts';
 import { type OnBytes, otherContent, readExactly, resumeFile } from './fetch-object.ts';
 import { hashObject } from './hash-object.ts';
 import { ObjectFault, undecrypted } from './object-fault.ts';
@@ -49,7 +49,7 @@ async function download(
   onBytes: OnBytes,
 ): Promise<ObjectFault | null> {
   const { key, sha256, size_bytes, stored_bytes } = file;
-  const { decrypt } = await import('../age-file.ts');
+  const { decrypt } = await import('../base/age-file.ts');
   const { header, firstChunk, from } = await findStart(file, to, left);
   const hash = createHash('sha256');
   let size = firstChunk * CHUNK_BYTES;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { nullIfMissing, readChunks } from '../../files.ts';
-import { openGathering } from '../gathering-file.ts';
+import { openGathering } from '../base/gathering-file.ts';
 import { isRefusal, ObjectFault, withObject } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
-import { joinNames } from '../../archives/archive-fault.ts';
-import { archiveKey, candidatesOf, isSameRepository } from '../../archives/archive-name.ts';
-import { type Naming, plainNaming } from '../layout.ts';
+import { joinNames } from '../../archives/base/archive-fault.ts';
+import { archiveKey, candidatesOf, isSameRepository } from '../../archives/base/archive-name.ts';
+import { type Naming, plainNaming } from '../base/layout.ts';
 import { findNewestStates, findStates, type StateRef } from './find-states.ts';
 import { ObjectFault, withObject } from './object-fault.ts';
 import { type ReadState, readOwner, readState, type StateReading } from './read-state.ts';

@@ -1,5 +1,5 @@
-import { keysOf, parseKey } from '../layout.ts';
-import type { ObjectStore } from '../object-store.ts';
+import { keysOf, parseKey } from '../base/layout.ts';
+import type { ObjectStore } from '../base/object-store.ts';
 
 /** A reference to a state of an archive that has not been read yet. */
 export interface StateRef {

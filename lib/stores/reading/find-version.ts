@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { VersionEntry } from '../../archives/note.ts';
+import type { VersionEntry } from '../../archives/base/note.ts';
 import { AppError } from '../../errors.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
 import type { StateRef } from './find-states.ts';

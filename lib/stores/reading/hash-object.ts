@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { DecryptionFailed } from '../age-payload.ts';
+import { DecryptionFailed } from '../base/age-payload.ts';
 import { ObjectFault } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
@@ -29,7 +29,7 @@ export async function hashDecrypted(
   object: ListedObject,
 ): Promise<{ stored: string; plain: string | null }> {
   const [stored, plain] = [createHash('sha256'), createHash('sha256')];
-  const { decrypt } = await import('../age-file.ts');
+  const { decrypt } = await import('../base/age-file.ts');
   const chunks = readListed(reading, object);
   const next = async () => {
     const read = await chunks.next();

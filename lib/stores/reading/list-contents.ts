@@ -1,5 +1,5 @@
-import { keysOf, parseKey, README_KEY } from '../layout.ts';
-import type { ObjectStore, StoredObject } from '../object-store.ts';
+import { keysOf, parseKey, README_KEY } from '../base/layout.ts';
+import type { ObjectStore, StoredObject } from '../base/object-store.ts';
 import type { StateRef } from './find-states.ts';
 
 /** A state with its size. */

@@ -1,5 +1,5 @@
-import type { DecryptionFailed } from '../age-payload.ts';
-import { StoreFault } from '../object-store.ts';
+import type { DecryptionFailed } from '../base/age-payload.ts';
+import { StoreFault } from '../base/object-store.ts';
 
 /**
  * What is wrong with an object: it is `missing`, `damaged`, or `locked` (no identity can decrypt it), or the store

@@ -3,18 +3,23 @@ import {
   candidatesOf,
   isRepositoryName,
   isSameRepository,
-} from '../../archives/archive-name.ts';
-import { findOwner, type OwnedArchive } from '../../archives/archive-owner.ts';
-import { manifestFolder, manifestName } from '../../archives/manifest.ts';
+} from '../../archives/base/archive-name.ts';
+import { findOwner, type OwnedArchive } from '../../archives/base/archive-owner.ts';
+import { manifestFolder, manifestName } from '../../archives/base/manifest.ts';
 import {
   type ArchiveNote,
   MAX_NOTE_BYTES,
   parseNote,
   type VersionEntry,
-} from '../../archives/note.ts';
-import { DecryptionFailed } from '../age-payload.ts';
-import { parseKey, plainNaming } from '../layout.ts';
-import { MAX_STATE_BYTES, parseState, type StateFile, type StoreState } from '../store-state.ts';
+} from '../../archives/base/note.ts';
+import { DecryptionFailed } from '../base/age-payload.ts';
+import { parseKey, plainNaming } from '../base/layout.ts';
+import {
+  MAX_STATE_BYTES,
+  parseState,
+  type StateFile,
+  type StoreState,
+} from '../base/store-state.ts';
 import type { StateRef } from './find-states.ts';
 import { ObjectFault, undecrypted } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
@@ -142,7 +147,7 @@ async function readText(
   }
   const stored = readSteadily(reading, key);
   if (!isEncrypted) return collect(stored, key, maxBytes);
-  const { decrypt } = await import('../age-file.ts');
+  const { decrypt } = await import('../base/age-file.ts');
   try {
     return await collect(
       decrypt(bounded(stored, key, maxBytes + MAX_ADDED_BYTES), identities),

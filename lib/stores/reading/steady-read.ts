@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import { type ObjectStore, StoreFault } from '../object-store.ts';
+import { type ObjectStore, StoreFault } from '../base/object-store.ts';
 import { ObjectFault } from './object-fault.ts';
 
 /** The pauses before an object is requested again. They start over whenever bytes have arrived. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CompletedPart } from '@aws-sdk/client-s3';
-import type { ObjectFile } from '../object-store.ts';
+import type { ObjectFile } from '../base/object-store.ts';
 
 /** A file that was uploaded, and what shows whether the store has it. */
 export interface Uploaded {

@@ -8,9 +8,9 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import type { ByteBudget } from '../byte-budget.ts';
-import { type ObjectFile, StoreFault } from '../object-store.ts';
-import type { Pace } from '../pace.ts';
+import type { ByteBudget } from '../base/byte-budget.ts';
+import { type ObjectFile, StoreFault } from '../base/object-store.ts';
+import type { Pace } from '../base/pace.ts';
 import { checksumsOf, isMd5Of, type Uploaded } from './checksums.ts';
 import { isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNote, UploadNotes } from './upload-notes.ts';

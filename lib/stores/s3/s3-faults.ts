@@ -1,6 +1,6 @@
 import { cleanText } from '../../text/clean-text.ts';
 import { formatDuration } from '../../text/units.ts';
-import { StoreFault, type StoreFaultKind } from '../object-store.ts';
+import { StoreFault, type StoreFaultKind } from '../base/object-store.ts';
 
 const MAX_REASON_LENGTH = 300;
 /** What S3 and others answer to a request whose time is not theirs. */

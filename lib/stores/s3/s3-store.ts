@@ -9,17 +9,17 @@ import {
   paginateListObjectsV2,
 } from '@aws-sdk/client-s3';
 import type { Clock } from '../../clock.ts';
-import type { BucketAddress } from '../../config/stores/store-address.ts';
+import type { BucketAddress } from '../../config/store-address.ts';
 import type { Proxies } from '../../http/proxies.ts';
-import type { ByteBudget } from '../byte-budget.ts';
-import { createFaultGuard } from '../fault-guard.ts';
+import type { ByteBudget } from '../base/byte-budget.ts';
+import { createFaultGuard } from '../base/fault-guard.ts';
 import {
   type ObjectFile,
   type ObjectStore,
   type StoredObject,
   StoreFault,
-} from '../object-store.ts';
-import { type Pace, paced } from '../pace.ts';
+} from '../base/object-store.ts';
+import { type Pace, paced } from '../base/pace.ts';
 import { hashObject } from '../reading/hash-object.ts';
 import { ObjectFault } from '../reading/object-fault.ts';
 import { endSilence } from './body-silence.ts';

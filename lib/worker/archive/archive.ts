@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
-import { archiveNote, describeFiles, noteName, type VersionEntry } from '../../archives/note.ts';
+import {
+  archiveNote,
+  describeFiles,
+  noteName,
+  type VersionEntry,
+} from '../../archives/base/note.ts';
 import { restrict, syncFile } from '../../durable-files.ts';
 import { nullIfMissing, readChunks } from '../../files.ts';
 import { parseJson } from '../../json.ts';

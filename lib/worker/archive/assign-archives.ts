@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { addSuffix, archiveKey, isSameRepository } from '../../archives/archive-name.ts';
-import { openFound } from '../../archives/open-archive.ts';
-import type { Source } from '../source.ts';
+import { addSuffix, archiveKey, isSameRepository } from '../../archives/base/archive-name.ts';
+import { openFound } from '../../archives/base/open-archive.ts';
+import type { Source } from '../base/source.ts';
 import { readArchiveState } from './archive.ts';
 
 const HASH_LENGTH = 8;

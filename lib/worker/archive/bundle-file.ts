@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bundledName } from '../../archives/manifest.ts';
+import { bundledName } from '../../archives/base/manifest.ts';
 import { readChunks } from '../../files.ts';
 import { type Git, GitError, isGitFailure } from '../../git/git.ts';
 import { type Mirror, readHeader, readPack } from '../mirror/mirror.ts';

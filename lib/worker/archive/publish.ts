@@ -6,8 +6,8 @@ import {
   manifestFolder,
   manifestName,
   type VersionManifest,
-} from '../../archives/manifest.ts';
-import { noteName } from '../../archives/note.ts';
+} from '../../archives/base/manifest.ts';
+import { noteName } from '../../archives/base/note.ts';
 import { moveNew, syncFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { ArchiveRecord, ArchiveState } from './archive.ts';

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { orAborted } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
-import { readManifest } from '../versions/manifests.ts';
 import {
   type ArchiveRecord,
   bundlesOf,
@@ -11,6 +10,7 @@ import {
   type KeptArchive,
   readArchiveState,
 } from './archive.ts';
+import { readManifest } from './manifests.ts';
 import { settleNote } from './publish.ts';
 
 /** An archive that was checked within this time is not due yet. */

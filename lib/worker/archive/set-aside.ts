@@ -1,8 +1,8 @@
 import { readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isSetAsideOf, setAsideName } from '../../archives/archive-name.ts';
-import { incrementName, manifestFolder, parseManifest } from '../../archives/manifest.ts';
-import { noteName } from '../../archives/note.ts';
+import { isSetAsideOf, setAsideName } from '../../archives/base/archive-name.ts';
+import { incrementName, manifestFolder, parseManifest } from '../../archives/base/manifest.ts';
+import { noteName } from '../../archives/base/note.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseArchiveRecord } from './archive.ts';
 

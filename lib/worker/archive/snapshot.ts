@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { archiveKey } from '../../archives/archive-name.ts';
-import { noteName } from '../../archives/note.ts';
+import { archiveKey } from '../../archives/base/archive-name.ts';
+import { noteName } from '../../archives/base/note.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { readArchiveRecord } from './archive.ts';

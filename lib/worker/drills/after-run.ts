@@ -1,5 +1,5 @@
-import type { OutputStream } from '../display.ts';
-import type { RunReport } from '../running/report.ts';
+import type { OutputStream } from '../base/display.ts';
+import type { RunReport } from '../run/watching/report.ts';
 import { type DrillDeps, performDrills } from './drill-session.ts';
 import { describeDrill, describeDrills, drillEvent } from './drill-text.ts';
 

@@ -5,10 +5,10 @@ import {
   renewDrillClaim,
 } from '../../records/drills/due.ts';
 import { listRepositories } from '../../restore/list-archives.ts';
-import type { CommandContext } from '../command-context.ts';
-import { startHeartbeat } from '../lease/heartbeat.ts';
-import { unlessAway } from '../retry.ts';
-import { listSpooledDrills } from './drill-spool.ts';
+import { startHeartbeat } from '../archive/lease/heartbeat.ts';
+import type { CommandContext } from '../base/command-context.ts';
+import { unlessAway } from '../base/retry.ts';
+import { listSpooledDrills } from '../run/spool/drill-spool.ts';
 
 /** What a claim needs. */
 interface ClaimDeps extends Pick<CommandContext, 'db' | 'clock'> {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { isRepositoryName } from '../../archives/archive-name.ts';
+import { isRepositoryName } from '../../archives/base/archive-name.ts';
 import { wrongUsage } from '../../command-line.ts';
 
 /** Proves that archives can be restored. */

@@ -1,11 +1,11 @@
-import { ArchiveFault, NoArchive } from '../../archives/archive-fault.ts';
+import { ArchiveFault, NoArchive } from '../../archives/base/archive-fault.ts';
 import { DrillIncomplete } from '../../drills/prove-restored.ts';
 import { AppError, messageWithCause } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
 import type { DrillOutcome } from '../../records/drills/new-drill.ts';
-import { StoreFault } from '../../stores/object-store.ts';
+import { StoreFault } from '../../stores/base/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { NotInStore, UnfitObject } from '../restoring/store-faults.ts';
+import { NotInStore, UnfitObject } from '../restore/store-faults.ts';
 
 /** The budget of a drill is used up. */
 export class BudgetUsed extends Error {

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { corrupt } from '../../archives/archive-fault.ts';
-import { archiveKey } from '../../archives/archive-name.ts';
-import { digestRefs } from '../../archives/manifest.ts';
+import { corrupt } from '../../archives/base/archive-fault.ts';
+import { archiveKey } from '../../archives/base/archive-name.ts';
+import { digestRefs } from '../../archives/base/manifest.ts';
 import { DrillIncomplete, proveRestorable } from '../../drills/prove-restored.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import {
   type DrillEvidence,
@@ -16,10 +16,10 @@ import { listVersions } from '../../restore/list-archives.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { version } from '../../version.ts';
 import { readArchiveState } from '../archive/archive.ts';
-import type { WorkerOptions } from '../command-context.ts';
-import type { Display } from '../display.ts';
-import type { AvailableArchive } from '../restoring/archive-source.ts';
-import { UnfitObject } from '../restoring/store-faults.ts';
+import type { WorkerOptions } from '../base/command-context.ts';
+import type { Display } from '../base/display.ts';
+import type { AvailableArchive } from '../restore/archive-source.ts';
+import { UnfitObject } from '../restore/store-faults.ts';
 import { type DrillFault, describeFault } from './drill-fault.ts';
 import type { DrillPlace } from './drill-place.ts';
 

@@ -1,15 +1,15 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FindRecord } from '../../archives/archive-owner.ts';
-import { type StoreAddress, storeId } from '../../config/stores/store-address.ts';
+import type { FindRecord } from '../../archives/base/archive-owner.ts';
+import { type StoreAddress, storeId } from '../../config/store-address.ts';
 import type { DueDrill } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { isInFilesLayout } from '../../stores/git/session.ts';
-import type { WorkerOptions } from '../command-context.ts';
-import { addressOf, type PushTarget } from '../destination/target.ts';
-import type { Display } from '../display.ts';
-import { type ArchiveSource, openArchiveFolder } from '../restoring/archive-source.ts';
-import { openStoreSource } from '../restoring/store-source.ts';
+import type { WorkerOptions } from '../base/command-context.ts';
+import type { Display } from '../base/display.ts';
+import { addressOf, type PushTarget } from '../offsite/destination/target.ts';
+import { type ArchiveSource, openArchiveFolder } from '../restore/archive-source.ts';
+import { openStoreSource } from '../restore/store-source.ts';
 
 /** Where a drill restores from. */
 export interface DrillPlace {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { linkSignal } from '../../async.ts';
-import type { StoreAddress } from '../../config/stores/store-address.ts';
+import type { StoreAddress } from '../../config/store-address.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
@@ -20,14 +20,14 @@ import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts
 import { findRecordedArchive } from '../../records/recorded-archive.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
-import type { CommandContext } from '../command-context.ts';
-import type { PushTarget } from '../destination/target.ts';
-import { retryWhileUnavailable, unlessAway } from '../retry.ts';
+import type { CommandContext } from '../base/command-context.ts';
+import { retryWhileUnavailable, unlessAway } from '../base/retry.ts';
+import type { PushTarget } from '../offsite/destination/target.ts';
+import { deliverDrills, spoolDrill } from '../run/spool/drill-spool.ts';
 import { claimNext, holdClaim, isLocked } from './drill-claim.ts';
 import { BudgetUsed } from './drill-fault.ts';
 import { type DrillContext, performDrill, proveEmpty } from './drill-one.ts';
 import { choosePlace, type DrillPlace, openDrillPlaces, storagesOf } from './drill-place.ts';
-import { deliverDrills, spoolDrill } from './drill-spool.ts';
 
 /** After this many failures of a whole store in a row, the remaining repositories are skipped. */
 const MAX_STORE_FAILURES = 3;

@@ -1,5 +1,5 @@
+import { createKeychain, KeychainError, withoutSession } from '../base/keychain.ts';
 import { readApp } from './app-file.ts';
-import { createKeychain, KeychainError, withoutSession } from './keychain.ts';
 import {
   type LoginFacts,
   type LoginName,

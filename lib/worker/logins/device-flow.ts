@@ -1,14 +1,14 @@
 import { RequestError } from '@octokit/request-error';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { explainHostError, isTransient, retryAfterOf } from '../git-host/errors.ts';
+import { explainHostError, isTransient, retryAfterOf } from '../hosts/errors.ts';
 import {
   type AppToken,
   type DeviceCode,
   OAuthError,
   requestDeviceCode,
   requestToken,
-} from '../git-host/oauth.ts';
+} from '../hosts/oauth.ts';
 import type { LoginSession } from './session.ts';
 
 /** Codes are abandoned after this, even if the host says that they are valid for longer. */

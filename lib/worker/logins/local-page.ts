@@ -6,7 +6,7 @@ import { html } from 'hono/html';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { secretsEqual } from '../../security/crypto.ts';
-import type { Person } from './person.ts';
+import type { Person } from '../base/person.ts';
 
 /** How long to wait for the browser to return. */
 const PAGE_LIFE_MS = 15 * 60_000;

@@ -1,9 +1,9 @@
 import { RequestError } from '@octokit/request-error';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { type Installation, listInstallations, readAccount } from '../git-host/account.ts';
-import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
-import { explainHostError } from '../git-host/errors.ts';
+import { type Installation, listInstallations, readAccount } from '../hosts/account.ts';
+import { createGitHostClient, type GitHostClient } from '../hosts/client.ts';
+import { explainHostError } from '../hosts/errors.ts';
 import { type AppRecord, readApp } from './app-file.ts';
 import { authorizeDevice } from './device-flow.ts';
 import { importToken } from './import-token.ts';

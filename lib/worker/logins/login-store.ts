@@ -1,10 +1,10 @@
 import { AppError } from '../../errors.ts';
+import { type Keychain, KeychainError } from '../base/keychain.ts';
 import {
   type CredentialsFile,
   type HeldCredentials,
   openCredentialsFile,
 } from './credentials-file.ts';
-import { type Keychain, KeychainError } from './keychain.ts';
 import {
   type LoginName,
   type LoginSecrets,

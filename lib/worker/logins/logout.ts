@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
+import { KeychainError } from '../base/keychain.ts';
 import { appFilePath, removeApp } from './app-file.ts';
-import { KeychainError } from './keychain.ts';
 import { type LoginName, loginNames } from './login.ts';
 import type { LoginCommand } from './login-commands.ts';
 import { describeLogin } from './messages.ts';

@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.ts';
-import type { GitHostConnection } from '../git-host/connection.ts';
-import { explainHostError, isTransient } from '../git-host/errors.ts';
-import { type AppToken, OAuthError, requestRefresh } from '../git-host/oauth.ts';
-import { KeychainError } from './keychain.ts';
+import { KeychainError } from '../base/keychain.ts';
+import type { GitHostConnection } from '../hosts/connection.ts';
+import { explainHostError, isTransient } from '../hosts/errors.ts';
+import { type AppToken, OAuthError, requestRefresh } from '../hosts/oauth.ts';
 import {
   type LoginFacts,
   type LoginName,

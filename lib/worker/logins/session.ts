@@ -1,8 +1,8 @@
 import { configFolder, type GitHostConfig } from '../../config/git-host.ts';
-import type { WorkerOptions } from '../command-context.ts';
-import { connectGitHost, type GitHostConnection } from '../git-host/connection.ts';
+import type { WorkerOptions } from '../base/command-context.ts';
+import { createPerson, type Person } from '../base/person.ts';
+import { connectGitHost, type GitHostConnection } from '../hosts/connection.ts';
 import { type LoginStore, openLoginStore } from './login-store.ts';
-import { createPerson, type Person } from './person.ts';
 
 type Shared = Pick<WorkerOptions, 'environment' | 'clock' | 'fetch' | 'keychain' | 'signal'> & {
   config: GitHostConfig;

@@ -1,16 +1,11 @@
 import type { GitHostConfig } from '../../config/git-host.ts';
 import { AppError } from '../../errors.ts';
-import type { GitHostConnection } from '../git-host/connection.ts';
+import type { SourceUse } from '../base/source.ts';
+import type { GitHostConnection } from '../hosts/connection.ts';
 import type { LoginName, StoredLogin } from './login.ts';
 import type { LoginStore } from './login-store.ts';
 import { logInAgain, loginCommand } from './messages.ts';
 import { isExpiring, readValidToken, type ValidToken, whyNotFor } from './refresh.ts';
-
-/** The uses of source tokens. */
-export const sourceUses = ['project', 'organization', 'private'] as const;
-
-/** What a source token is for. Only tokens in the environment differ by use. */
-export type SourceUse = (typeof sourceUses)[number];
 
 /** The tokens of a run. Request one for each use, because a run may last longer than a token. */
 export interface TokenSource {

@@ -2,7 +2,7 @@ import { GitError, type GitOptions } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { type Progress, readProgress } from '../../git/progress.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import type { Source } from '../source.ts';
+import type { Source } from '../base/source.ts';
 
 const FETCH_TIMEOUT_MS = 12 * 60 * 60_000;
 const MAX_DEFECT_LENGTH = 200;

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { nextTo } from '../../archives/archive-name.ts';
-import { type BundleHeader, readBundleHeader } from '../../archives/bundle-header.ts';
+import { nextTo } from '../../archives/base/archive-name.ts';
+import { type BundleHeader, readBundleHeader } from '../../archives/base/bundle-header.ts';
 import { nullIfMissing, skipBytes } from '../../files.ts';
 import { type Git, isGitFailure } from '../../git/git.ts';
 import { initRepository } from '../../git/init-repository.ts';

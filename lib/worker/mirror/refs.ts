@@ -4,7 +4,7 @@ import { type Git, GitError, isGitFailure } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import type { Source } from '../source.ts';
+import type { Source } from '../base/source.ts';
 
 /** Object ids by ref name, including `HEAD` if it has a commit. */
 export type Refs = ReadonlyMap<string, string>;

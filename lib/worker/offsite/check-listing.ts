@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
-import { archiveNameOf, keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
-import { StoreFault } from '../../stores/object-store.ts';
+import { archiveNameOf, keysOf, parseKey, README_KEY } from '../../stores/base/layout.ts';
+import { StoreFault } from '../../stores/base/object-store.ts';
+import { MAX_STATE_BYTES } from '../../stores/base/store-state.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import type { StateRef } from '../../stores/reading/find-states.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import { readState } from '../../stores/reading/read-state.ts';
 import type { StoreReading } from '../../stores/reading/steady-read.ts';
-import { MAX_STATE_BYTES } from '../../stores/store-state.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** How many keys are listed per run. The next run continues where this one ends. */

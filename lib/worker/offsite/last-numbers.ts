@@ -1,6 +1,6 @@
 import { loadOnce } from '../../async.ts';
-import { keysOf, parseKey } from '../../stores/layout.ts';
-import type { ObjectStore } from '../../stores/object-store.ts';
+import { keysOf, parseKey } from '../../stores/base/layout.ts';
+import type { ObjectStore } from '../../stores/base/object-store.ts';
 
 /** How many keys are listed at once. Archives after them are looked up one by one. */
 const MAX_LISTED = 20_000;

@@ -2,23 +2,19 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ConfigError, type Environment } from '../../config/read.ts';
-import {
-  type GitAddress,
-  mayHoldPrivate,
-  type StoreAddress,
-} from '../../config/stores/store-address.ts';
+import { type GitAddress, mayHoldPrivate, type StoreAddress } from '../../config/store-address.ts';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { Log } from '../../log.ts';
-import type { Cipher } from '../../stores/age-file.ts';
+import type { Log } from '../../log/log.ts';
+import type { Cipher } from '../../stores/base/age-file.ts';
+import { createSecretNaming, plainNaming } from '../../stores/base/layout.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
-import { createSecretNaming, plainNaming } from '../../stores/layout.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
 import { firstOf } from '../../text/units.ts';
 import type { KeptArchive } from '../archive/archive.ts';
-import { findPrivateProblem } from '../destination/privacy.ts';
-import type { Source } from '../source.ts';
+import type { Source } from '../base/source.ts';
 import { checkListing, type ListingCheck } from './check-listing.ts';
+import { findPrivateProblem } from './destination/privacy.ts';
 import type { Ledger } from './ledger.ts';
 import { createSender, type Note, type Storing } from './sender.ts';
 
@@ -166,7 +162,7 @@ export async function openNaming({
 /** Loads age only when needed. */
 async function openCipher(recipients: readonly string[]): Promise<Cipher | null> {
   if (recipients.length === 0) return null;
-  const { createCipher } = await import('../../stores/age-file.ts');
+  const { createCipher } = await import('../../stores/base/age-file.ts');
   return createCipher(recipients);
 }
 

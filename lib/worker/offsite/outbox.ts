@@ -5,8 +5,8 @@ import * as z from 'zod';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
-import type { Cipher } from '../../stores/age-file.ts';
-import { type ObjectFile, StoreFault } from '../../stores/object-store.ts';
+import type { Cipher } from '../../stores/base/age-file.ts';
+import { type ObjectFile, StoreFault } from '../../stores/base/object-store.ts';
 
 const note = z.object({ sha256: z.string(), size_bytes: z.int() });
 
@@ -45,7 +45,7 @@ export async function encryptToOutbox(
   if (made !== undefined && found?.size === made.size_bytes) {
     return { path: `${base}.age`, sha256: made.sha256, sizeBytes: made.size_bytes, remove };
   }
-  const { encryptFile } = await import('../../stores/age-file.ts');
+  const { encryptFile } = await import('../../stores/base/age-file.ts');
   const encrypted = await encryptFile(path, `${base}.age`, cipher, signal);
   if (encrypted.plainSha256 !== sha256) {
     await remove();

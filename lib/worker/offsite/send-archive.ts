@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { manifestFolder, manifestName } from '../../archives/manifest.ts';
-import { noteName, parseNote } from '../../archives/note.ts';
-import { objectKey, parseKey, plainNaming } from '../../stores/layout.ts';
-import { StoreFault } from '../../stores/object-store.ts';
+import { manifestFolder, manifestName } from '../../archives/base/manifest.ts';
+import { noteName, parseNote } from '../../archives/base/note.ts';
+import { objectKey, parseKey, plainNaming } from '../../stores/base/layout.ts';
+import { StoreFault } from '../../stores/base/object-store.ts';
+import { formatState, MAX_STATE_BYTES, type StateFile } from '../../stores/base/store-state.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
-import { formatState, MAX_STATE_BYTES, type StateFile } from '../../stores/store-state.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { LedgerEntry } from './ledger.ts';
 import { encryptToOutbox, type OutgoingFile } from './outbox.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import type { Cipher } from '../../stores/age-file.ts';
-import type { Naming } from '../../stores/layout.ts';
+import type { Cipher } from '../../stores/base/age-file.ts';
+import type { Naming } from '../../stores/base/layout.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import type { Ledger } from './ledger.ts';
 

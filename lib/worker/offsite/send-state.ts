@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { MAX_STATE_NUMBER, stateKey } from '../../stores/layout.ts';
-import { StoreFault } from '../../stores/object-store.ts';
+import { MAX_STATE_NUMBER, stateKey } from '../../stores/base/layout.ts';
+import { StoreFault } from '../../stores/base/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import { findLastNumber } from './last-numbers.ts';
 import type { LedgerEntry } from './ledger.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.ts';
 import { GitError } from '../../git/git.ts';
+import { StoreFault } from '../../stores/base/object-store.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { measureRepository, startAnew } from '../../stores/git/start-anew.ts';
-import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { firstOf, formatBytes } from '../../text/units.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { manifestFolder, manifestName, parseManifest } from '../../archives/manifest.ts';
+import { manifestFolder, manifestName, parseManifest } from '../../archives/base/manifest.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { LedgerEntry } from './ledger.ts';

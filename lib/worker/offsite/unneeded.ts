@@ -1,4 +1,4 @@
-import { keysOf } from '../../stores/layout.ts';
+import { keysOf } from '../../stores/base/layout.ts';
 import { readStates, versionsOf } from '../../stores/reading/find-version.ts';
 import { type ListedArchive, listContents } from '../../stores/reading/list-contents.ts';
 import type { StoreReading } from '../../stores/reading/steady-read.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
-import { createLog } from '../../../lib/log.ts';
+import { createLog } from '../../../lib/log/log.ts';
 
 // Opens the database in the given directory, stores a row, reports it, and keeps running.
 const db = await openEmbeddedDatabase({

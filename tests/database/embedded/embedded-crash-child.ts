@@ -1,6 +1,6 @@
 import { systemClock } from '../../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
-import { createLog } from '../../../lib/log.ts';
+import { createLog } from '../../../lib/log/log.ts';
 import { connect } from '../../support/connection.ts';
 
 // Crashes the database in the given directory three times over its socket, reports it, and closes it on SIGTERM. Then

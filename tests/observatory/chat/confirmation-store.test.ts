@@ -6,8 +6,8 @@ import { redisVariables } from '../../../lib/config/redis.ts';
 import type {
   ConfirmationClaim,
   ConfirmationStore,
-} from '../../../lib/observatory/chat/confirmation-store.ts';
-import { createConfirmationStore } from '../../../lib/observatory/chat/confirmation-store.ts';
+} from '../../../lib/observatory/base/confirmation-store.ts';
+import { createConfirmationStore } from '../../../lib/observatory/base/confirmation-store.ts';
 import { openRedis } from '../../../lib/rate-limits/redis.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';

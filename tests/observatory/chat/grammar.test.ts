@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ChatEvent } from '../../../lib/observatory/chat/events.ts';
+import type { ChatEvent } from '../../../lib/observatory/base/chat-events.ts';
 import {
   askStream,
   type ChatServer,

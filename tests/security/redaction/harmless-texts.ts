@@ -591,7 +591,7 @@ export const harmlessTexts: readonly string[] = [
   '`?access_token=…`, `&X-Amz-Signature=…`',
   'must end in # and the signing secret: whsec_ and 24 to 64 bytes in base64',
   '`INTERNAL_SECRET`: `openssl rand -hex 32` makes one',
-  'a worker never gets a token: lib/worker/fleet/job-facts.ts',
+  'a worker never gets a token: lib/worker/run/fleet/job-facts.ts',
   'RESEND_API_KEY=re_…',
   'headers: { Authorization: authorization }',
   'const authorization = headers.authorization;',

@@ -1,7 +1,7 @@
 import { systemClock } from '../../../lib/clock.ts';
 import { migrate } from '../../../lib/database/migrate.ts';
 import { openDatabase } from '../../../lib/database/open.ts';
-import { createLog } from '../../../lib/log.ts';
+import { createLog } from '../../../lib/log/log.ts';
 import { hashingEmbedder } from '../../../lib/search/embedders/embedder.ts';
 import { activateGeneration } from '../../../lib/search/generations.ts';
 import { processBatches } from '../../../lib/search/process-batch.ts';

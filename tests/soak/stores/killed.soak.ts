@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { parseNote } from '../../../lib/archives/note.ts';
+import { parseNote } from '../../../lib/archives/base/note.ts';
 import { type S3Request, type S3Server, startS3Server } from '../../support/s3-server.ts';
 import { runScript, startScript } from '../../support/script.ts';
 import { createRandom } from '../crash/kill-repeatedly.ts';

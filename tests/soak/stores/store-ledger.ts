@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
-import { decrypt } from '../../../lib/stores/age-file.ts';
-import { keysOf, parseKey } from '../../../lib/stores/layout.ts';
+import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { decrypt } from '../../../lib/stores/base/age-file.ts';
+import { keysOf, parseKey } from '../../../lib/stores/base/layout.ts';
+import { parseState, type StoreState } from '../../../lib/stores/base/store-state.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
-import { parseState, type StoreState } from '../../../lib/stores/store-state.ts';
 
 /** Checks an encrypted store as a person who restores from it would. */
 export interface StoreLedger {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { identityVariables } from '../../../lib/config/identity.ts';
 import { readConfig } from '../../../lib/config/read.ts';
-import { createPasswords } from '../../../lib/observatory/passwords.ts';
+import { createPasswords } from '../../../lib/observatory/base/passwords.ts';
 import { hashPassword } from '../../../lib/security/password.ts';
 import { addUser } from '../../../lib/users/users.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../../support/databases.ts';

@@ -1,7 +1,11 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { manifestFolder, manifestName, parseManifest } from '../../../lib/archives/manifest.ts';
+import {
+  manifestFolder,
+  manifestName,
+  parseManifest,
+} from '../../../lib/archives/base/manifest.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { listVersions } from '../../../lib/restore/list-archives.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { watchLogin } from '../../../lib/worker/alerting/login-watch.ts';
+import { watchLogin } from '../../../lib/worker/run/alerting/login-watch.ts';
 import { type ScriptedServer, startScriptedServer } from '../../support/scripted-server.ts';
 
 const answers: { status?: number; headers?: Record<string, string> }[] = [];

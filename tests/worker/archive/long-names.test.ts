@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { archiveKey, isRepositoryName } from '../../../lib/archives/archive-name.ts';
+import { archiveKey, isRepositoryName } from '../../../lib/archives/base/archive-name.ts';
 import { readArchiveState } from '../../../lib/worker/archive/archive.ts';
 import { setAside } from '../../../lib/worker/archive/set-aside.ts';
-import { parseSource } from '../../../lib/worker/source.ts';
+import { parseSource } from '../../../lib/worker/base/source.ts';
 import { useTemporaryFolder } from '../../support/folders.ts';
 import { createRepository } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
-import { readTarget, repositoriesOn } from '../../../lib/worker/destination/target.ts';
+import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { readTarget, repositoriesOn } from '../../../lib/worker/offsite/destination/target.ts';
 
 const read = (address: string) => {
   const target = readTarget(address, '/home/ada');

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { digestRefs } from '../../../lib/archives/manifest.ts';
+import { digestRefs } from '../../../lib/archives/base/manifest.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { type Database, databaseUnavailable } from '../../../lib/database/database.ts';
 import { checkLedger } from '../../../lib/drills/check-ledger.ts';

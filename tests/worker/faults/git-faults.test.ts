@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classifyFault, type FaultKind } from '../../../lib/worker/faults/git-faults.ts';
+import { classifyFault, type FaultKind } from '../../../lib/worker/base/git-faults.ts';
 
 // What git 2.39 to 2.47, curl, OpenSSH and git hosts write, as the worker joins its lines.
 const messages: [FaultKind, string][] = [

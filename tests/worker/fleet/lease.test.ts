@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Database, databaseUnavailable } from '../../../lib/database/database.ts';
-import { watchLease } from '../../../lib/worker/fleet/lease-watch.ts';
+import { watchLease } from '../../../lib/worker/run/fleet/lease-watch.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { openFleet } from '../../support/fleet.ts';
 import { useDatabase } from '../../support/hooks.ts';

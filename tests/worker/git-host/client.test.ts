@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { listInstallations, readAccount } from '../../../lib/worker/git-host/account.ts';
-import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
-import { explainHostError } from '../../../lib/worker/git-host/errors.ts';
-import { listPages } from '../../../lib/worker/git-host/list-pages.ts';
+import { listInstallations, readAccount } from '../../../lib/worker/hosts/account.ts';
+import { createGitHostClient } from '../../../lib/worker/hosts/client.ts';
+import { explainHostError } from '../../../lib/worker/hosts/errors.ts';
+import { listPages } from '../../../lib/worker/hosts/list-pages.ts';
 import { grantAppToken } from '../../support/git-host/state.ts';
 import { untilSleeping, useLoginBench } from '../../support/logins.ts';
 

@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
-import { HEARTBEAT_INTERVAL_MS, startHeartbeat } from '../../../lib/worker/lease/heartbeat.ts';
+import {
+  HEARTBEAT_INTERVAL_MS,
+  startHeartbeat,
+} from '../../../lib/worker/archive/lease/heartbeat.ts';
 import { createTestClock } from '../../support/clock.ts';
 
 /** Starts a heartbeat whose beats have these outcomes in order. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../lib/database/database.ts';
 import { STALE_RUN_MESSAGE } from '../../../lib/records/runs/stale-runs.ts';
-import { takeMachineLease } from '../../../lib/worker/lease/machine-lease.ts';
+import { takeMachineLease } from '../../../lib/worker/archive/lease/machine-lease.ts';
 import { listRefs } from '../../support/git.ts';
 import { descendantsOf, ended } from '../../support/processes.ts';
 import { runScript, startScript } from '../../support/script.ts';

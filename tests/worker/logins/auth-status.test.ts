@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
+import { createKeychain } from '../../../lib/worker/base/keychain.ts';
 import type { AuthStatus } from '../../../lib/worker/logins/auth-status.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
-import { createKeychain } from '../../../lib/worker/logins/keychain.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { factsAt, openTestSession, storeAppLogin, useLoginBench } from '../../support/logins.ts';
 import {

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { AppError } from '../../../lib/errors.ts';
+import { RunStopped } from '../../../lib/worker/base/stop.ts';
 import { authorizeDevice } from '../../../lib/worker/logins/device-flow.ts';
-import { RunStopped } from '../../../lib/worker/stop.ts';
 import type { PollAnswer } from '../../support/git-host/state.ts';
 import { openTestSession, untilSleeping, useLoginBench } from '../../support/logins.ts';
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { createKeychain, KeychainError } from '../../../lib/worker/logins/keychain.ts';
+import { createKeychain, KeychainError } from '../../../lib/worker/base/keychain.ts';
 import { openLoginStore, storesFor } from '../../../lib/worker/logins/login-store.ts';
 import { createTestClock } from '../../support/clock.ts';
 import { useTemporaryFolder } from '../../support/folders.ts';

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { KeychainError } from '../../../lib/worker/logins/keychain.ts';
+import { KeychainError } from '../../../lib/worker/base/keychain.ts';
 import { keychainEntry, storesFor } from '../../../lib/worker/logins/login-store.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { factsAt, useLoginBench } from '../../support/logins.ts';

@@ -2,7 +2,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { gitHostVariables } from '../../../lib/config/git-host.ts';
 import { readConfig } from '../../../lib/config/read.ts';
 import { AppError } from '../../../lib/errors.ts';
-import { connectGitHost } from '../../../lib/worker/git-host/connection.ts';
+import { connectGitHost } from '../../../lib/worker/hosts/connection.ts';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
 import { createMemoryKeychain } from '../../support/keychain.ts';

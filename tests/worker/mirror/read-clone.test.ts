@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { createGit } from '../../../lib/git/git.ts';
-import { readClone } from '../../../lib/worker/mirror/clone.ts';
+import { readClone } from '../../../lib/worker/backup/clone.ts';
 import { useTemporaryFolder } from '../../support/folders.ts';
 import { createRepository, git } from '../../support/git.ts';
 

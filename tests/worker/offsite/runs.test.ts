@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { parseKey, stateKey } from '../../../lib/stores/layout.ts';
-import { parseState } from '../../../lib/stores/store-state.ts';
+import { parseKey, stateKey } from '../../../lib/stores/base/layout.ts';
+import { parseState } from '../../../lib/stores/base/store-state.ts';
 import { createRepository } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { useS3Server } from '../../support/s3-server.ts';

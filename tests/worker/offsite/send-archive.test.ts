@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
-import { type Cipher, createCipher } from '../../../lib/stores/age-file.ts';
+import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { type Cipher, createCipher } from '../../../lib/stores/base/age-file.ts';
 import {
   createSecretNaming,
   keysOf,
@@ -13,8 +13,8 @@ import {
   plainNaming,
   README_KEY,
   stateKey,
-} from '../../../lib/stores/layout.ts';
-import type { ObjectStore } from '../../../lib/stores/object-store.ts';
+} from '../../../lib/stores/base/layout.ts';
+import type { ObjectStore } from '../../../lib/stores/base/object-store.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { readArchiveRecord } from '../../../lib/worker/archive/archive.ts';
 import { checkListing } from '../../../lib/worker/offsite/check-listing.ts';

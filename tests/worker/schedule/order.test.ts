@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { hostOf, longestFirst } from '../../../lib/worker/schedule/order.ts';
-import { type HostFacts, parseLocation, type Source } from '../../../lib/worker/source.ts';
+import { type HostFacts, parseLocation, type Source } from '../../../lib/worker/base/source.ts';
+import { hostOf, longestFirst } from '../../../lib/worker/run/schedule/order.ts';
 
 const sized = (name: string, sizeBytes: number | null): Source => ({
   ...parseLocation(`https://example.org/${name}`, '/'),

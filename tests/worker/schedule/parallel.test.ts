@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../lib/database/database.ts';
-import { RunStopped } from '../../../lib/worker/stop.ts';
+import { RunStopped } from '../../../lib/worker/base/stop.ts';
 import { createRepository } from '../../support/git.ts';
 import { setUpTeamApp } from '../../support/team-app.ts';
 import { rowsOf } from '../../support/worker.ts';

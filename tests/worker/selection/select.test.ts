@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../lib/config/read.ts';
 import { workerVariables } from '../../../lib/config/worker.ts';
 import { matchesPattern } from '../../../lib/text/name-pattern.ts';
-import { readSelection, selectSources } from '../../../lib/worker/selection/select.ts';
-import { parseLocation } from '../../../lib/worker/source.ts';
+import { parseLocation } from '../../../lib/worker/base/source.ts';
+import { readSelection, selectSources } from '../../../lib/worker/run/selection/select.ts';
 
 it.each([
   ['team/app', 'team/app', true],

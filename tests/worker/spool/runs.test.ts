@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Database, databaseUnavailable } from '../../../lib/database/database.ts';
 import { startRun } from '../../../lib/records/recording/runs.ts';
-import { takeMachineLease } from '../../../lib/worker/lease/machine-lease.ts';
+import { takeMachineLease } from '../../../lib/worker/archive/lease/machine-lease.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { setUpTeamApp } from '../../support/team-app.ts';
 import { rowsOf } from '../../support/worker.ts';

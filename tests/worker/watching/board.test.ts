@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createDisplay } from '../../../lib/worker/display.ts';
-import type { Outcome } from '../../../lib/worker/schedule/outcome.ts';
-import { createBoard } from '../../../lib/worker/watching/board.ts';
+import type { Outcome } from '../../../lib/worker/backup/outcome.ts';
+import { createDisplay } from '../../../lib/worker/base/display.ts';
+import { createBoard } from '../../../lib/worker/run/watching/board.ts';
 import { createTestClock } from '../../support/clock.ts';
 
 const failed = { status: 'failed' } as Outcome;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { startRun } from '../../../lib/records/recording/runs.ts';
-import { RunStopped } from '../../../lib/worker/stop.ts';
+import { RunStopped } from '../../../lib/worker/base/stop.ts';
 import { createRepository } from '../../support/git.ts';
 import { startGitServer } from '../../support/git-server.ts';
 import { useDatabase } from '../../support/hooks.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeFailures } from '../../../lib/worker/watching/failures.ts';
+import { describeFailures } from '../../../lib/worker/run/watching/failures.ts';
 
 const failure = (repository: string, kind: 'network' | 'login') => ({
   ...{ repository, kind },

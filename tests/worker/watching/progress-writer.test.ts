@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { RunProgress } from '../../../lib/records/recording/progress.ts';
-import { createProgressWriter } from '../../../lib/worker/watching/progress-writer.ts';
+import { createProgressWriter } from '../../../lib/worker/run/watching/progress-writer.ts';
 import { createTestClock } from '../../support/clock.ts';
 
 /** Lets pending work of the writer finish. */

@@ -1,0 +1,25 @@
+import type { OutageMemory } from '../../alerts/outage/outage-memory.ts';
+import type { BackupsConfig } from '../../config/backups.ts';
+import type { Deps } from '../../http/deps.ts';
+import type { Log } from '../../log/log.ts';
+import type { ServedArchives } from './archives-deps.ts';
+import type { ReadFacts } from './shared-facts.ts';
+
+/**
+ * The dependencies of the service API's endpoints. They bound the cost of public endpoints, however often those are
+ * called.
+ */
+export interface BackupsDeps extends Deps<BackupsConfig> {
+  /** When the app was created, in milliseconds since the epoch. */
+  startedAt: number;
+  /** The archives on this machine; null where there are none, as in a deployed function. */
+  archives: ServedArchives | null;
+  /** Records which channels were notified of a database outage. Null means Redis if configured. */
+  outageMemory: OutageMemory | null;
+  /** Pings the database; concurrent callers share one ping. */
+  pingDatabase(): Promise<void>;
+  /** Reads what a badge shows, for one repository or all; cached for 30 seconds. */
+  readBadge: ReadFacts;
+  /** Warns at most once a minute. */
+  warnNotReady: Log['warn'];
+}

@@ -1,0 +1,45 @@
+import type { FindRecord } from '../../archives/base/archive-owner.ts';
+import type { VersionChoice } from '../../restore/choose-version.ts';
+import { describeUnnamed, listRepositories } from '../../restore/list-archives.ts';
+
+/** Where archives are restored from. */
+export interface ArchiveSource {
+  /** The repositories to restore with `--all`, and faults of archives that cannot be named. */
+  list(): Promise<{ repositories: string[]; faults: string[] }>;
+  /**
+   * Provides an archive folder with a version of a repository, which `restore` writes to `target`. Throws AppError.
+   */
+  use<Result>(
+    request: { repository: string; choice: VersionChoice; target: string },
+    restore: (archives: AvailableArchive) => Promise<Result>,
+  ): Promise<Result>;
+  /**
+   * Whether `use` may leave out a version of a repository: it is `locked` for want of a key, or `unencrypted` although
+   * an identity was given. Null if neither.
+   */
+  findLeftOut(repository: string, version: number): Promise<'locked' | 'unencrypted' | null>;
+  close(): Promise<void>;
+}
+
+/** An archive folder with a version. */
+export interface AvailableArchive {
+  root: string;
+  repository: string;
+  choice: VersionChoice;
+  /** What else says whose archive is in the folder. */
+  findRecord?: FindRecord;
+}
+
+/** The archive folder of this machine. `findRecord`: what the database says about whose an archive is. */
+export function openArchiveFolder(root: string, findRecord?: FindRecord): ArchiveSource {
+  const known = findRecord === undefined ? {} : { findRecord };
+  return {
+    async list() {
+      const { repositories, others } = await listRepositories(root);
+      return { repositories, faults: others.map(describeUnnamed) };
+    },
+    use: ({ repository, choice }, restore) => restore({ root, repository, choice, ...known }),
+    findLeftOut: async () => null,
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,106 @@
+import {
+  clearSharedRun,
+  type LeftJob,
+  listFailedRequests,
+  readSharedFigures,
+  type SharedRunFigures,
+  takeLeftJobs,
+} from '../../../records/fleet/ending.ts';
+import { listRunJobs, MAX_CLAIMS } from '../../../records/fleet/jobs.ts';
+import { cleanText } from '../../../text/clean-text.ts';
+import { classifyFault } from '../../base/git-faults.ts';
+import type { Destination } from '../../offsite/destination/open-destination.ts';
+import { type EndContext, endRun } from '../running/end-run.ts';
+import { storeSnapshot } from '../running/store-snapshot.ts';
+import type { RunContext } from '../schedule/run-deps.ts';
+import type { FailedRepository } from '../watching/failures.ts';
+import { describeOutcome, type EndedRun } from '../watching/report.ts';
+import type { EnteredRun } from './enter-run.ts';
+import { removeFolderToken } from './folder-token.ts';
+import { noSpool } from './member-store.ts';
+import { recordLost } from './shared-jobs.ts';
+
+/** Finishes the run once all jobs are done: records the jobs that no member could do, and takes the snapshot. */
+export async function concludeJobs(
+  context: EndContext & Pick<RunContext, 'journal' | 'archiveFolder'>,
+  { member }: EnteredRun,
+  held: Map<string, string>,
+  destination: Pick<Destination, 'measure'> | null,
+): Promise<void> {
+  const { journal } = context;
+  const left = await journal.store.read((db) => takeLeftJobs(db, member), noSpool);
+  for (const { repository, id } of left) held.set(repository, id);
+  for (const job of left) await recordLost(journal, job.repository, whyLeft(job));
+  const listed = await journal.store.read((db) => listRunJobs(db, member.runId), noSpool);
+  const names = listed.map(({ repository }) => repository);
+  await storeSnapshot(context, names, destination);
+}
+
+function whyLeft({ tries, isOwn, gitHostUrl }: LeftJob): string {
+  if (tries >= MAX_CLAIMS) {
+    return `not backed up: ${tries} workers were killed while working on it`;
+  }
+  if (isOwn === 1) {
+    return 'not backed up: only the worker that started this run can read its address, and it no longer takes part';
+  }
+  return cleanText(`not backed up: no remaining worker has ${gitHostUrl} as its GIT_HOST_URL`);
+}
+
+/** Ends a run for all its members, with their results or with the reason why the last of them stopped. */
+export async function endSharedRun(
+  context: EndContext & Pick<RunContext, 'journal' | 'archiveFolder'>,
+  { run, token }: EnteredRun,
+  stopped: string | null,
+): Promise<void> {
+  const { db, journal, archiveFolder, log } = context;
+  const { id } = run;
+  const figures = await readSharedFigures(db, id);
+  const { successful = 0, failed = 0, skipped = 0, empty = 0, unread = [] } = figures ?? {};
+  const counters = { successful, failed, skipped };
+  const outcome = describeOutcome(counters, { empty, unread });
+  const ended = await endRun(context, journal, {
+    status: stopped === null ? 'completed' : 'failed',
+    errorMessage: stopped ?? outcome.errorMessage,
+    counters,
+    failedRequests: await listFailedRequests(db, id),
+    requests: [],
+    lastLine: stopped ?? outcome.lastLine,
+  });
+  if (!ended.isRecorded) return;
+  try {
+    await clearSharedRun(db, id);
+    await removeFolderToken(archiveFolder, token);
+  } catch (error) {
+    // The next shared run removes it.
+    log.warn('the data of a shared run could not be removed', { run_id: id, error });
+  }
+}
+
+/** The report of an ended run, over all its members. `own`: failures of this member, whose kinds are known. */
+export function reportShared(
+  id: number,
+  figures: SharedRunFigures,
+  own: readonly FailedRepository[],
+  exitCode: number | null,
+): EndedRun {
+  const { successful, failed, skipped, empty, total, errorMessage, durationMs } = figures;
+  const known = new Map(own.map((failure) => [failure.repository, failure]));
+  const isGood = figures.status === 'completed' && failed === 0;
+  return {
+    ...{ id, total, empty, errorMessage, durationMs, isSpooled: false },
+    status: figures.status === 'completed' ? 'completed' : 'failed',
+    counters: { successful, failed, skipped },
+    failures: [
+      ...figures.failures.map(
+        ({ repository, errorMessage: message }) =>
+          known.get(repository) ?? { repository, errorMessage: message, kind: kindOf(message) },
+      ),
+      ...own.filter(({ repository }) => figures.unread.includes(repository)),
+    ],
+    exitCode: exitCode ?? (isGood ? 0 : 1),
+  };
+}
+
+function kindOf(message: string): FailedRepository['kind'] {
+  return message.startsWith('not pushed: ') ? 'push' : classifyFault(message).kind;
+}

@@ -1,0 +1,213 @@
+import { orAborted } from '../../../async.ts';
+import { isDatabaseUnavailable } from '../../../database/database.ts';
+import { AppError } from '../../../errors.ts';
+import { readSharedFigures } from '../../../records/fleet/ending.ts';
+import { listRunJobs, publishJobs, readSharedRun } from '../../../records/fleet/jobs.ts';
+import { leaveRun } from '../../../records/fleet/members.ts';
+import { STALE_RUN_MESSAGE } from '../../../records/runs/stale-runs.ts';
+import { retryWhileUnavailable } from '../../base/retry.ts';
+import type { Source } from '../../base/source.ts';
+import { describeStop, onMachine, RunStopped } from '../../base/stop.ts';
+import {
+  newProgress,
+  openAccess,
+  planRun,
+  prepareFolders,
+  type RunProgress,
+  workOn,
+} from '../running/back-up.ts';
+import { followRun } from '../running/follow-run.ts';
+import { withPlaces } from '../running/places.ts';
+import type { Job } from '../schedule/attempt.ts';
+import type { RunContext, RunDeps } from '../schedule/run-deps.ts';
+import { openRunTime } from '../schedule/run-time.ts';
+import type { DeliveryRemark } from '../spool/deliver-spools.ts';
+import type { RunReport } from '../watching/report.ts';
+import { concludeJobs, endSharedRun, reportShared } from './end-shared-run.ts';
+import type { EnteredRun } from './enter-run.ts';
+import { hasFolderToken } from './folder-token.ts';
+import { describeJobs } from './job-facts.ts';
+import { watchLease } from './lease-watch.ts';
+import { openMemberStore } from './member-store.ts';
+import { createJobBuilder } from './rebuild-source.ts';
+import { FOLDER_GONE, openSharedJobs, type SharedJobs, STARTER_GONE } from './shared-jobs.ts';
+
+/** How long a stopping worker waits for the database, even after Ctrl-C. */
+const LAST_PATIENCE_MS = 5_000;
+const TAKEN = "the run was ended, or others have taken over this worker's repositories";
+
+/** The error of a shared run whose database is unreachable. */
+export function databaseUnreachable(cause?: unknown): AppError {
+  const text = 'the database is unreachable, and --join needs it: a run without --join does not';
+  return new AppError('SERVICE_UNAVAILABLE', text, { cause });
+}
+
+/**
+ * Works in a run until nothing is left, or this worker has to stop. Null if the run ended before its repositories were
+ * listed, because its starter was lost.
+ */
+export async function takePart(
+  deps: RunDeps,
+  entered: EnteredRun,
+  given: readonly Source[] | null,
+  remarks: readonly DeliveryRemark[],
+): Promise<RunReport | null> {
+  const { clock, db, log } = deps;
+  const { run, member } = entered;
+  const lost = new AbortController();
+  const signal = AbortSignal.any([deps.signal, lost.signal]);
+  const stop = (error: unknown) => lost.abort(error);
+  const held = new Map<string, string>();
+  const watch = watchLease(clock);
+  const { journal, events, end } = await followRun(
+    deps,
+    () => openMemberStore({ db, clock, run, member, watch, held, signal }),
+    { stop, taken: TAKEN },
+  );
+  const progress = newProgress([]);
+  const hasFolder = () =>
+    orAborted(signal, () => hasFolderToken(deps.archiveFolder, entered.token));
+  const checkLease = async () => {
+    if (!(await hasFolder())) throw new RunStopped(`the run was ended, or ${FOLDER_GONE}`);
+    watch.check();
+  };
+  const context = {
+    ...deps,
+    events,
+    journal,
+    signal,
+    stop,
+    time: openRunTime(clock, journal),
+    checkLease,
+    hostName: member.hostName,
+  };
+  const part: Part = { entered, given, held, hasFolder, isListed: false, hasEnd: false };
+  let stopped: { message: string; exitCode: number } | null = null;
+  try {
+    for (const { level, text } of remarks) await journal.note(level, text);
+    await work(context, part, progress);
+  } catch (error) {
+    const reason = describeStop(error, signal, log);
+    const message = reason === STARTER_GONE ? reason : onMachine(reason, member.hostName);
+    stopped = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
+  } finally {
+    await end();
+  }
+  const mine = { counters: journal.counters(), empty: progress.empty, failures: progress.failures };
+  const ending = { ...context, signal: deps.signal };
+  try {
+    if (stopped === null && part.hasEnd) await endSharedRun(ending, entered, null);
+    else if (stopped !== null && endsUnlisted(part, stopped.message)) {
+      // The others wait for the list. Leave last, so that they do not report this worker as lost instead.
+      const { isActive } = await readSharedRun(db, run.id);
+      if (isActive) await endSharedRun(ending, entered, stopped.message);
+      await leave(deps, entered);
+    } else {
+      const others = await leave(deps, entered);
+      if (stopped !== null) {
+        const { message: errorMessage, exitCode } = stopped;
+        // The run may have ended while this worker was stopping.
+        const { isActive } = await readSharedRun(db, run.id);
+        if (others > 0) {
+          const text = `a worker leaves run ${run.id}: ${errorMessage}`;
+          if (isActive) await journal.conclude('warn', text);
+          return { status: 'left', id: run.id, ...mine, errorMessage, exitCode };
+        }
+        if (isActive) await endSharedRun(ending, entered, errorMessage);
+      }
+    }
+    const figures = await readSharedFigures(db, run.id);
+    if (figures === null) throw new Error(`run ${run.id} no longer exists`);
+    const isNeverListed = [STARTER_GONE, STALE_RUN_MESSAGE].includes(figures.errorMessage);
+    if (!part.isListed && isNeverListed && !deps.signal.aborted) return null;
+    return reportShared(run.id, figures, progress.failures, stopped?.exitCode ?? null);
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    // This worker's leases end by themselves, and the others continue.
+    const errorMessage = stopped?.message ?? databaseUnreachable().message;
+    return { status: 'left', id: run.id, ...mine, errorMessage, exitCode: 1 };
+  }
+}
+
+/** A member's part in a run. */
+interface Part {
+  entered: EnteredRun;
+  given: readonly Source[] | null;
+  held: Map<string, string>;
+  /** Whether the archive folder is still that of the run: a network mount may disappear during it. */
+  hasFolder(): Promise<boolean>;
+  /** Whether all jobs are published, as far as this member knows. */
+  isListed: boolean;
+  /** Whether this member has done the work that follows all jobs. */
+  hasEnd: boolean;
+}
+
+/** Whether a run ends when this member stops, because no other will list the repositories. */
+function endsUnlisted({ entered, isListed }: Part, why: string): boolean {
+  return !isListed && (entered.member.isStarter || why === STARTER_GONE);
+}
+
+/** Lists the repositories if this member is the starter, and works until nothing is left. Throws what stops it. */
+async function work(context: RunContext, part: Part, progress: RunProgress): Promise<void> {
+  const { journal, target, events } = context;
+  const { entered, given, held, hasFolder } = part;
+  const { member, run } = entered;
+  const access = openAccess(context);
+  const own = new Map<string, Job>();
+  if (member.isStarter) {
+    const { found, list } = await planRun(context, access, given, progress);
+    for (const job of list.jobs) own.set(job.source.name, job);
+    const names = found.map(({ name }) => name);
+    const rows = describeJobs(
+      list,
+      names.filter((name) => !own.has(name)),
+    );
+    await journal.store.read(
+      (db) => publishJobs(db, member, rows),
+      () => undefined,
+    );
+    part.isListed = true;
+  } else {
+    await prepareFolders(context);
+    await journal.note('info', `${member.hostName} takes part in run ${run.id}`);
+  }
+  const onListed = () => {
+    part.isListed = true;
+    return announceList(context, entered);
+  };
+  const builder = createJobBuilder(access, target !== null);
+  await withPlaces(context, access, async (places) => {
+    const jobs: SharedJobs = openSharedJobs({
+      ...{ member, journal, builder, own, held, hasFolder, onListed },
+      onCounted: events.counted,
+    });
+    await workOn(context, jobs, places, progress);
+    if (!jobs.hasEnd()) return;
+    await places.tidy(journal.note);
+    await concludeJobs(context, entered, held, places.measured);
+    part.hasEnd = true;
+  });
+}
+
+async function announceList(
+  { events, journal }: RunContext,
+  { run: { id }, member }: EnteredRun,
+): Promise<void> {
+  const all = await journal.store.read(
+    (db) => listRunJobs(db, id),
+    () => [],
+  );
+  const listed = all.filter(({ kind }) => kind === 'repository');
+  const known = listed.flatMap(({ repository, expectedMs }) =>
+    expectedMs === null ? [] : [[repository, Number(expectedMs)] as const],
+  );
+  const repositories = listed.map(({ repository }) => repository);
+  const durations = new Map(known);
+  events.began({ id, isJoined: !member.isStarter, repositories, durations });
+}
+
+/** Gives back this worker's jobs. Returns how many other members are left. */
+function leave({ db, clock }: RunDeps, { member }: EnteredRun): Promise<number> {
+  const forMs = LAST_PATIENCE_MS;
+  return retryWhileUnavailable(() => leaveRun(db, member), { clock, forMs });
+}

@@ -1,0 +1,104 @@
+import { cleanText } from '../../../text/clean-text.ts';
+import type { FaultKind } from '../../base/git-faults.ts';
+
+/** A repository that failed. */
+export interface FailedRepository {
+  repository: string;
+  kind: FaultKind;
+  errorMessage: string;
+}
+
+const MAX_NAMES = 10;
+
+/** The name of each kind of failure, and what to do about it. */
+const advice: Record<FaultKind, { what: string; todo: string }> = {
+  login: {
+    what: 'access was denied',
+    todo: 'log in again (npm run worker -- login github), or check the credentials of git',
+  },
+  missing: {
+    what: 'not found, or access lost',
+    todo: 'check the address, and that the login or the app may read it; if it was removed on purpose: npm run worker -- forget OWNER/NAME',
+  },
+  'rate limit': {
+    what: 'the host limits requests',
+    todo: 'lower BACKUP_CONCURRENCY, or run less often',
+  },
+  host: { what: 'the host has a fault', todo: 'nothing, if the next run succeeds' },
+  network: {
+    what: 'the network failed',
+    todo: 'check the connection; nothing, if the next run succeeds',
+  },
+  certificate: {
+    what: 'the certificate of the host is not valid',
+    todo: 'renew it, or trust its issuer: name a PEM file in NODE_EXTRA_CA_CERTS',
+  },
+  disk: {
+    what: 'the disk is full',
+    todo: 'free space, or set BACKUP_ARCHIVE_PATH and DATA_DIR to another file system',
+  },
+  memory: {
+    what: 'memory ran out',
+    todo: 'give the worker more memory, or lower BACKUP_CONCURRENCY',
+  },
+  folder: {
+    what: 'a file or folder cannot be read or written',
+    todo: 'check that its file system is mounted and writable, and that this user may use it',
+  },
+  archive: {
+    what: 'the archive was damaged, altered or lost',
+    todo: 'the log names what is missing: put it back from a copy or a store; docs/archives.md says how to read an archive that was set aside',
+  },
+  shallow: {
+    what: 'a shallow clone, whose history is incomplete',
+    todo: 'run `git fetch --unshallow` in it, or back up what it was cloned from',
+  },
+  partial: {
+    what: 'a partial clone, which lacks objects',
+    todo: 'back up what it was cloned from, or complete it as the log says',
+  },
+  grafted: {
+    what: 'its history is cut off by grafts',
+    todo: 'run `git replace --convert-graft-file` in it',
+  },
+  format: {
+    what: 'its format is not one that this git reads',
+    todo: 'the log names it; upgrade git, here or where the repository is',
+  },
+  proxy: {
+    what: 'the proxy refused the connection or cannot be reached',
+    todo: 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY; `npm run doctor` shows what is in effect',
+  },
+  damaged: {
+    what: 'the repository is damaged at its source',
+    todo: 'run `git fsck` where it comes from; earlier versions stay in the archive, if there is one',
+  },
+  emptied: {
+    what: 'emptied at the source, the archive is kept',
+    todo: 'find out who did it; `restore` brings back what it had; move the archive away to accept it',
+  },
+  push: {
+    what: 'backed up, but not pushed',
+    todo: 'see the reasons in the log; the next run pushes again',
+  },
+  store: {
+    what: 'backed up, but not stored off-site',
+    todo: 'see the reasons in the log; the next run stores what is missing',
+  },
+  other: { what: 'other reasons', todo: 'see the log' },
+};
+
+/**
+ * The failures, grouped by reason with the largest group first, and what to do about them. Empty if nothing failed.
+ */
+export function describeFailures(failures: readonly FailedRepository[]): string[] {
+  const groups = Map.groupBy(failures, ({ kind }) => kind);
+  return [...groups]
+    .sort(([, some], [, others]) => others.length - some.length)
+    .flatMap(([kind, failed]) => {
+      const names = failed.slice(0, MAX_NAMES).map(({ repository }) => cleanText(repository, 250));
+      const more = failed.length > MAX_NAMES ? ` and ${failed.length - MAX_NAMES} more` : '';
+      const { what, todo } = advice[kind];
+      return [`Failed, ${what}: ${names.join(', ')}${more}`, `  ${todo}`];
+    });
+}
