@@ -1,5 +1,6 @@
 import { isHarmless } from './harmless-values.ts';
 import { BARRIER } from './mask.ts';
+import { isSecretName } from './named-values.ts';
 import { findAll, type Range } from './ranges.ts';
 
 /** How far the options of a command are searched. */
@@ -73,7 +74,12 @@ const commands: readonly { names: string; secrets: readonly RegExp[]; only?: Reg
         `^ use \\S{1,60}(?: \\\\\\\\\\S{1,200})? (?![*/\\\\])${value}(?= .{0,40}\\/user:)`,
         'gi',
       ),
+      new RegExp(`^ user [^\\s/]{1,60} (?![*/])${value}(?= |$)`, 'gi'),
     ],
+  },
+  {
+    names: 'keytool|jarsigner',
+    secrets: [option('-(?:src|dest)?(?:store|key)pass')],
   },
   {
     names: 'kubectl',
@@ -92,7 +98,13 @@ const commands: readonly { names: string; secrets: readonly RegExp[]; only?: Reg
   },
   {
     names: 'curl|wget|etcdctl',
-    secrets: [option('--oauth2-bearer'), userOption('(?:-u|--user|--proxy-user|-U)')],
+    secrets: [
+      option('--oauth2-bearer'),
+      userOption('(?:-u|--user|--proxy-user|-U)'),
+      // Cookies, but not the name of a file with cookies
+      /\s(?:-b|--cookie)[ \t=]{0,4}(?:()()(?:["'][\w.-]{1,64}=([^"'\0\n]{6,1000})))/g,
+      /\s(?:-b|--cookie)[ \t=]{0,4}(?:()()(?:[\w.-]{1,64}=([^\s"'\0]{6,400})))/g,
+    ],
   },
   { names: 'http|https|xh', secrets: [userOption('(?:-a|--auth)')] },
   {
@@ -131,11 +143,17 @@ const command = new RegExp(
 /** What ends a command, outside of quotation marks. */
 const commandEnd = /[\r\n\0]|\s(?:\||&&|;)\s/;
 
+/** What may precede a line of a file in a log: a time, the name of a container, a mark of git or of a diff. */
+const LINE_START =
+  '(?:\\[?\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d[\\d.,]{0,10}(?:Z|[+-]\\d\\d:?\\d\\d)?\\]?:?[ \\t]{1,4})?(?:[\\w.-]{1,40}[ \\t]{0,20}\\|[ \\t])?(?:remote: |[+>-] ?)?';
+const atLine = ({ source, flags }: RegExp) => new RegExp(`^${LINE_START}${source}`, `${flags}gm`);
+
 /** Passwords in places of their own. Their last group is the password. */
 const places: readonly RegExp[] = [
   /\becho[ \t]{1,4}["']?[\w.-]{1,64}:([^\s"'\0|]{1,200})["']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]{1,4})?chpasswd\b/g,
   /\becho[ \t]{1,4}(?:-n[ \t]{1,4})?["']?([^\s"'\0|$`]{1,200})["']?[ \t]{0,4}\|(?:[^\r\n|\0]{0,200}--password-stdin|[ \t]{0,4}sudo[ \t]{1,4}-\w{0,4}S)\b/g,
   /\bConvertTo-SecureString[ \t]{1,4}(?:-String[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
+  /(?:--with-token|--password-stdin|--token-stdin)[ \t]{0,4}<<<[ \t]{0,4}["']?([^\s"'\0$`]{1,400})/g,
   // SQL
   /\bconn(?:ect)?[ \t]{1,4}[\w$#]{1,30}\/([^\s@/"'\0]{1,128})(?=@)/gi,
   /\bIDENTIFIED[ \t]{1,4}(?:WITH[ \t]{1,4}\S{1,60}[ \t]{1,4})?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
@@ -145,17 +163,25 @@ const places: readonly RegExp[] = [
   /\b(?:creds|credentials|login|zugangsdaten|logindaten):[ \t][A-Za-z][\w.@-]{0,63}:((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
   /\b(?:user(?:name)?|benutzer|login) ?\/ ?(?:pass(?:word|wort)?|pw)[ \t]?[:=][ \t]?[\w.@-]{1,64} ?\/ ?((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
   // A line of .pgpass, and of .curlrc
-  /^(?:remote: |[+>] ?)?[\w.*-]{1,253}:(?:\d{4,5}|\*):[^:\s]{1,63}:[^:\s]{1,63}:((?:[^\r\n\0:\\]|\\.){1,200})$/gm,
-  /^(?:remote: |[+>-])?[ \t]{0,8}(?:proxy-)?user[ \t]{0,4}[= \t][ \t]{0,4}"?[^\s:"]{1,100}:(?!\/\/)([^\s"\0]{1,200})"?$/gm,
+  atLine(/[\w.*-]{1,253}:(?:\d{4,5}|\*):[^:\s]{1,63}:[^:\s]{1,63}:((?:[^\r\n\0:\\]|\\.){1,200})$/),
+  atLine(
+    /[ \t]{0,8}(?:proxy-)?user[ \t]{0,4}[= \t][ \t]{0,4}"?[^\s:"]{1,100}:(?!\/\/)([^\s"\0]{1,200})"?$/,
+  ),
   // Commands of routers and switches
-  /^(?:remote: |[+>-])?[ \t]{0,8}(?:enable|username[ \t]\S{1,60})[ \t](?:privilege[ \t]\d{1,2}[ \t])?(?:password|secret)[ \t](?:\d[ \t])?([^\s"\0]{3,200})[ \t]*$/gm,
+  atLine(
+    /[ \t]{0,8}(?:enable|username[ \t]\S{1,60})[ \t](?:privilege[ \t]\d{1,2}[ \t])?(?:password|secret)[ \t](?:\d[ \t])?([^\s"\0]{3,200})[ \t]*$/,
+  ),
   /\b(?:snmp-server[ \t]community|rocommunity6?|rwcommunity6?)[ \t]([^\s"\0]{1,200})/g,
   // A key of named.conf
   /\bsecret[ \t]{1,8}"([A-Za-z\d+/=]{12,200})"[ \t]?;/g,
   // Directives of nslcd.conf and ldap.conf
-  /^(?:remote: |[+>-])?[ \t]{0,8}(?:bindpw|rootpw)[ \t]{1,8}(?:--(?:plaintext|iscrypted)[ \t])?"?([^\s"\0]{1,200})/gm,
+  atLine(
+    /[ \t]{0,8}(?:bindpw|rootpw)[ \t]{1,8}(?:--(?:plaintext|iscrypted)[ \t])?"?([^\s"\0]{1,200})/,
+  ),
   // Directives of redis.conf
-  /^(?:remote: |[+>-])?[ \t]{0,8}(?:requirepass|masterauth|sentinel[ \t]auth-pass[ \t]\S{1,60})[ \t]{1,8}"?([^\s"\0]{1,200})/gm,
+  atLine(
+    /[ \t]{0,8}(?:requirepass|masterauth|sentinel[ \t]auth-pass[ \t]\S{1,60})[ \t]{1,8}"?([^\s"\0]{1,200})/,
+  ),
   // FTP, POP3, IMAP, SMTP and Redis
   /\bUSER[ \t]\S{1,100}\r?\n(?:[^\r\n]{0,120}\r?\n)?[^\r\n\w]{0,8}PASS[ \t]([^\r\n\0]{1,200})/g,
   /(?:^|[\s>:])[A-Za-z]{0,8}\d{1,8}[ \t]LOGIN[ \t]"?[^\s"]{1,100}"?[ \t]"?([^\s"\0]{1,200})/g,
@@ -172,11 +198,46 @@ const calls: readonly RegExp[] = [
     'g',
   ),
   new RegExp(
-    `\\b(?:HTTPBasicAuth|BasicAuth|SetBasicAuth|basicAuth|basic_auth|auth=|jwt\\.(?:sign|verify|encode|decode))\\(\\s{0,8}${argument}["']([^"'\\n\\0]{1,200})["']`,
+    `\\b(?:HTTPBasicAuth|BasicAuth|SetBasicAuth|basicAuth|basic_auth|auth=|jwt\\.(?:sign|verify|encode|decode)|\\w{0,30}Credentials?|\\.(?:login|authenticate|signIn))\\(\\s{0,8}${argument}["']([^"'\\n\\0]{1,200})["']`,
     'g',
   ),
   /CURLOPT_(?:PROXY)?USERPWD\s{0,8}(?:,|=>)\s{0,8}["'][^"':\n\0]{0,80}:([^"'\n\0]{1,200})["']/g,
 ];
+
+/** The columns of an INSERT of SQL, up to its first row. */
+const insertHead =
+  /\bINSERT[ \t]{1,8}(?:\w{1,10}[ \t]{1,8}){0,2}INTO[ \t]{1,8}[\w."`[\]]{1,120}[ \t]{0,8}\(([^()\0]{1,1000})\)\s{0,8}VALUES\s{0,8}(?=\()/gi;
+const rowStart = /(?:,\s{0,8})?\(\s{0,8}/y;
+const rowValue =
+  /(?:'((?:[^'\0]|''){0,1000})'|[^'",()\0]{0,200}(?:\([^()\0]{0,200}\))?)\s{0,8}(?:,\s{0,8}|(?=\)))/y;
+const MAX_ROWS = 1_000;
+
+/** Finds what is inserted into columns that have the name of a secret. */
+function findInserted(text: string): Range[] {
+  const found: Range[] = [];
+  for (const { 0: head, 1: names = '', index } of findAll(text, insertHead)) {
+    const columns = names.split(',').map((name) => isSecretName(name.replace(/[\s"'`[\]]/g, '')));
+    if (!columns.includes(true)) continue;
+    let at = index + head.length;
+    for (let row = 0; row < MAX_ROWS; row += 1) {
+      rowStart.lastIndex = at;
+      if (!rowStart.test(text)) break;
+      at = rowStart.lastIndex;
+      for (const isSecret of columns) {
+        rowValue.lastIndex = at;
+        const value = rowValue.exec(text);
+        if (value === null) break;
+        const { 1: quoted = '' } = value;
+        if (isSecret && quoted !== '' && !quoted.includes(BARRIER))
+          found.push({ start: at + 1, end: at + 1 + quoted.length });
+        at = rowValue.lastIndex;
+      }
+      if (text[at] !== ')') break;
+      at += 1;
+    }
+  }
+  return found;
+}
 
 /** Finds passwords in the options of commands, in files of clients, and in the log of a protocol. */
 export function findCommandSecrets(text: string): Range[] {
@@ -220,5 +281,5 @@ export function findCommandSecrets(text: string): Range[] {
       if (!isKnown) add(end, secret);
     }
   }
-  return found;
+  return [...found, ...findInserted(text)];
 }

@@ -14,6 +14,7 @@ const nameEnd = new RegExp(
     '(?<=(?:^|\\n)[ \\t+-]{0,16})(?-i:pass|pw)(?=[ \\t]{0,4}[:=][ \\t]{0,4}(?!\\d+(?:px)?\\b)[^\\s])',
     '(?<![A-Za-z\\d.])(?-i:pass|pw|PW)(?=:? ?(?:(?:is|was|ist|war|lautet) )?[A-Za-z]{1,40}\\d)',
     'passwort|kennwort|contraseña|mot[ _-]de[ _-]passe|senha|hasło|пароль|密码|密碼|パスワード|비밀번호',
+    '(?:auth|logged_in|nonce)_(?:key|salt)',
     'secret|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID',
     // Tokens of a parser, a model or a list in pages are no secrets.
     '(?<!(?:expected |progress|next|page|continuation|cancellation|(?<![A-Za-z])(?:sync|resume|change|pad|eos|bos|unk|sep|cls|mask|stop|start|end|special|jsonweb))[ _.-]?)token',
@@ -26,7 +27,7 @@ const dockerAuth =
 
 /** Between a name and its value: an assignment, `value:` in a list of variables, an argument, a tag. */
 const assignment =
-  /(?:["'`\]\\]{0,6}|\*\*|&quot;)[ \t]{0,16}(?:=>|:=|->(?=[ \t])|<-(?=[ \t]["'])|[:：](?![:=])|=(?![=~>])|%3[AaDd])(?:\*\*)?[ \t]{0,32}/y;
+  /(?:["'`\]\\]{0,6}|\*\*|&quot;|%22)[ \t]{0,16}(?:=>|:=|->(?=[ \t])|<-(?=[ \t]["'])|[:：](?![:=])|=(?![=~>])|%3[AaDd](?:%22)?)(?:\*\*)?[ \t]{0,32}/y;
 /** The type of a variable, before its value: `: string = `, ` string = `, `[] = `, ` { get; set; } = `. */
 const typed =
   /(?:\[\d{0,5}\]|[ \t]{0,4}[?!]?:[ \t]{0,4}(?:&(?:'static )?)?[A-Za-z][\w.<>[\]|? ]{0,40}|\}|[ \t]string|[ \t]\{ get;[\w; ]{0,30}\})[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}["'`])/y;
@@ -48,7 +49,7 @@ const lastItem = /["'][^"'\n]{1,256}["']\s{0,8}[)\]]/y;
 const setterBefore = /(?:set|with)\w{0,30}$/i;
 /** A call around a string that is the value. */
 const wrapper =
-  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=\\{0,3}["'`])|string\(\d{1,5}\) (?=")/y;
+  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=\\{0,3}["'`])|string\(\d{1,5}\) (?=")|\{\s{0,8}\\{0,3}["']?(?:value|stringValue|plaintext)\\{0,3}["']?\s{0,8}[:=]\s{0,8}(?=\\{0,3}["'])/y;
 /** Between a name and a value that looks random. */
 const randomGap =
   /[ \t](?:\|[ \t](?=`?[^\s|`]{8,64}`?[ \t]\|)(?=`?[A-Za-z\d!#$%&*+,;:?@_-]{1,64}`?[ \t])(?=[^\s|]{0,64}\d)(?=[^\s|]{0,64}[A-Za-z])|(?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{20,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z]))/y;
@@ -56,6 +57,16 @@ const randomGap =
 const yamlProperty = /(?:&[\w-]{1,60}|!!?(?:str|binary)?)[ \t]{1,8}(?=\S)/y;
 /** The head of a YAML block. */
 const blockHead = /[|>](?:[+-]?\d?|\d[+-])[ \t]{0,8}(?:#[^\r\n]{0,200})?\r?\n/y;
+/** A block whose lines were joined with escaped line ends, and its lines. */
+const flatBlockHead = /[|>][+-]?\d?(?:\\{1,3}r)?\\{1,3}n[ \t]{1,40}/y;
+const flatBlock =
+  /[^\s\\"']{1,500}(?:(?:\\{1,3}r)?\\{1,3}n[ \t]{1,40}[^\s\\"':]{1,500}(?=\\|["'\s]|$)){0,50}/y;
+/** A value alone on the next line, which is indented. */
+const nextLine =
+  /\r?\n[ \t]{1,40}(?=[^\s:{}[\]#<>|&*-][^\s:]{5,200}[ \t]{0,8}(?:\r?\n|$))(?=\S{0,200}[\d!@$%^&*])/y;
+/** Before the value that is used if a variable is not set. */
+const fallback =
+  /(?:["'`)\]]{0,3}[ \t]{0,4}(?:\|\||\?\?)|["'`)\]]{1,3}[ \t]{1,4}or\b)[ \t]{0,4}(?=["'`])/y;
 /** A quoted value of one word that continues on the next lines. */
 const wordsOverLines = /[^\s"'\\]{1,8192}(?:\r?\n[ \t]{0,80}[^\s"'\\]{1,8192}){1,200}(?=["'])/y;
 
@@ -65,7 +76,9 @@ const nameBefore = /[\w.$-]{0,80}$/;
 const optionBefore = /(?:^|[\s"'`=(\\[])-{1,2}[\w-]{0,60}$/;
 const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/i;
 const instructionBefore =
-  /(?:^|\n)(?:remote: |[+>-])?\s{0,8}(?:ENV|ARG|setenv|setx|#define)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
+  /(?:^|\n|\d[Z\]]{0,2}[ \t]|\|[ \t])(?:remote: |[+>-])?\s{0,8}(?:ENV|ARG|setenv|setx|#define)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
+/** A keyword of a map, or a definition, in Lisp and Clojure: `{:password "…"}`, `(setq password "…")` */
+const keywordBefore = /[\s{(,]:[\w.-]{0,60}$|\((?:setq|setf|def\w{0,12})[ \t]{1,4}[*\w.-]{0,60}$/;
 const callBefore = /\w\(\s{0,8}["'][\w.-]{0,60}$/;
 const MAX_LOOK_BEHIND = 300;
 /** Longer harmless values are skipped. */
@@ -162,15 +175,20 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
   const assigned = gapEnd(assignment);
   if (assigned >= 0) {
     const gap = text.slice(nameEndAt, assigned);
-    const isExact = gap === '=' || /^%3[AaDd]$/.test(gap);
+    const isExact = gap === '=' || /^(?:%22)?%3[AaDd](?:%22)?$/.test(gap);
     if (isNoName(text, nameAt, assigned, gap)) return null;
     if (isExact) return read(assigned, isInQuery(text, nameAt) ? 'query' : true);
+    const beneath = skip(nextLine, text, assigned);
+    if (beneath > assigned && gap.includes(':')) return read(beneath, false);
     return (
       readBlock(text, nameAt, assigned) ??
+      readFlatBlock(text, nameAt, assigned) ??
       readPassphrase(text, nameAt, assigned) ??
       read(skip(wrapper, text, skip(yamlProperty, text, assigned)), false)
     );
   }
+  const otherwise = gapEnd(fallback);
+  if (otherwise >= 0) return read(otherwise, false);
   const next = text[nameEndAt] ?? '';
   if (next === '(') {
     const argument = gapEnd(setterGap);
@@ -208,6 +226,7 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
   if (optionBefore.test(before)) return text[at] === '-' ? null : read(at, true);
   if (netrcBefore.test(before)) return read(gapEnd(/\s{1,80}/y), true);
   if (instructionBefore.test(before)) return read(at, true);
+  if (keywordBefore.test(before) && text[at] === '"') return read(at, true);
   if (text.slice(nameEndAt, at).includes(',')) {
     // `('smtp_password', 'value')`, but neither `'user', 'password', 'host'` nor `hash('password', salt)`
     const isPair = /[[(]\s{0,8}["']$/.test(before) && skip(lastItem, text, at) > at;
@@ -265,6 +284,13 @@ function readBlock(text: string, nameAt: number, at: number): Value | null {
   }
   if (first < 0) return null;
   return judge(text, nameAt, { start: first, end }, { isExact: false, isQuoted: true });
+}
+
+function readFlatBlock(text: string, nameAt: number, at: number): Value | null {
+  const start = skip(flatBlockHead, text, at);
+  if (start === at) return null;
+  const end = skip(flatBlock, text, start);
+  return judge(text, nameAt, { start, end }, { isExact: false, isQuoted: true });
 }
 
 /** How far a line is indented, with the marks of a list. */
