@@ -179,7 +179,7 @@ function HowToRestore({
   const isLost = kept.state === 'missing' || isGone;
   if (isLost && kept.copies === 0) {
     return (
-      <Text size="sm" c="var(--mantine-color-error)">
+      <Text size="sm" fw={600}>
         It cannot be restored. {describeKept(kept, isGone)}
       </Text>
     );
