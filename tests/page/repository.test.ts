@@ -157,6 +157,11 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
       `INSERT INTO archive_versions (repo_full_name, version, run_id, created_at, ref_count, files, size_bytes)
         VALUES ('${name}', 1, ${run}, now(), 1, 1, 1)`,
     );
+    await sql(
+      db,
+      `INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_missing_since, archive_missing)
+        VALUES ('${name}', 'owner__vanished.bundle', now(), 'owner__vanished.bundle is missing')`,
+    );
     await open(`/app/repositories/${name}`);
     await page.getByRole('button', { name: /^Version 1/ }).click();
     await page.getByText('It cannot be restored.').waitFor();
@@ -169,6 +174,8 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
     await page.getByRole('button', { name: /^Version 1/ }).click();
     await page.getByText(`restore --from STORE ${name} --version 1`).waitFor();
     expect(await findViolations(page)).toEqual([]);
+    // A later run would report the loss.
+    await sql(db, `DELETE FROM worker_repo_state WHERE repo_full_name = '${name}'`);
   });
 
   it('forget one that was removed on purpose, and track it again', async () => {

@@ -177,7 +177,7 @@ function RepositoryDetails({
       </SimpleGrid>
       <RepositoryIncidents name={`${path.owner}/${path.name}`} />
       <RepositoryLosses losses={repository.would_lose} />
-      <Parts path={path} repository={repository} isGone={isGone} />
+      <Parts path={path} repository={repository} />
     </Stack>
   );
 }
@@ -196,7 +196,7 @@ const tabs = [
 ] as const;
 
 /** The parts of a repository's backup, in tabs that each have an address. What can be restored comes first. */
-function Parts({ path, repository, isGone }: PartsProps) {
+function Parts({ path, repository }: PartsProps) {
   const { tab } = useSearch({ from: '/shell/repositories/$owner/$name' });
   const navigate = useNavigate();
   const shown = tabs.find(({ value }) => value === tab) ?? tabs[0];
@@ -223,7 +223,7 @@ function Parts({ path, repository, isGone }: PartsProps) {
       </Tabs.List>
       <Tabs.Panel value={shown.value}>
         <Stack gap="lg">
-          <Part name={shown.value} path={path} repository={repository} isGone={isGone} />
+          <Part name={shown.value} path={path} repository={repository} />
         </Stack>
       </Tabs.Panel>
     </Tabs>
@@ -233,21 +233,14 @@ function Parts({ path, repository, isGone }: PartsProps) {
 interface PartsProps {
   path: RepositoryPath;
   repository: Schemas['RepositoryDetails'];
-  /** Whether the server looked, and found no archive. */
-  isGone: boolean;
 }
 
-function Part({
-  name,
-  path,
-  repository,
-  isGone,
-}: PartsProps & { name: (typeof tabs)[number]['value'] }) {
+function Part({ name, path, repository }: PartsProps & { name: (typeof tabs)[number]['value'] }) {
   switch (name) {
     case 'versions':
       return (
         <>
-          <RepositoryVersions path={path} kept={repository.archive} isGone={isGone} />
+          <RepositoryVersions path={path} kept={repository.archive} />
           <RepositoryArchive path={path} wasGood={repository.last_good_at !== null} />
           <RepositoryAnomalies path={path} />
         </>

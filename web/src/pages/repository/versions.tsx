@@ -17,16 +17,7 @@ const PAGE_SIZE = 10;
 type Version = Schemas['ArchiveVersion'];
 
 /** The states of the repository that can be restored, newest first. */
-export function RepositoryVersions({
-  path,
-  kept,
-  isGone,
-}: {
-  path: RepositoryPath;
-  kept: Kept;
-  /** Whether the server looked, and found no archive. */
-  isGone: boolean;
-}) {
+export function RepositoryVersions({ path, kept }: { path: RepositoryPath; kept: Kept }) {
   const [page, setPage] = useState(1);
   const [pruned, setPruned] = useState(false);
   const [open, setOpen] = useState<string | null>(null);
@@ -66,7 +57,7 @@ export function RepositoryVersions({
                     </Accordion.Control>
                     <Accordion.Panel>
                       {open === String(version.version) && (
-                        <Details path={path} version={version} kept={kept} isGone={isGone} />
+                        <Details path={path} version={version} kept={kept} />
                       )}
                     </Accordion.Panel>
                   </Accordion.Item>
@@ -122,10 +113,9 @@ interface DetailsProps {
   path: RepositoryPath;
   version: Version;
   kept: Kept;
-  isGone: boolean;
 }
 
-function Details({ path, version, kept, isGone }: DetailsProps) {
+function Details({ path, version, kept }: DetailsProps) {
   const { warning, pruned_at, head_branch, run_id } = version;
   return (
     <Stack gap="sm">
@@ -157,7 +147,7 @@ function Details({ path, version, kept, isGone }: DetailsProps) {
       </Text>
       {pruned_at === null ? (
         <>
-          <HowToRestore path={path} version={version.version} kept={kept} isGone={isGone} />
+          <HowToRestore path={path} version={version.version} kept={kept} />
           <VersionRefs path={path} version={version.version} />
         </>
       ) : (
@@ -174,13 +164,13 @@ function HowToRestore({
   path,
   version,
   kept,
-  isGone,
 }: Omit<DetailsProps, 'version'> & { version: number }) {
-  const isLost = kept.state === 'missing' || isGone;
+  // Where the page's server finds no archive, the worker may still have it: its own look counts.
+  const isLost = kept.state === 'missing';
   if (isLost && kept.copies === 0) {
     return (
       <Text size="sm" fw={600}>
-        It cannot be restored. {describeKept(kept, isGone)}
+        It cannot be restored. {describeKept(kept)}
       </Text>
     );
   }
