@@ -29,19 +29,17 @@ export interface ArchiveAccess {
   inTurn<Answer>(call: ArchiveCall, work: () => Promise<Answer>): Promise<Answer>;
 }
 
-/**
- * One line for the whole process, whichever surface asks: each call may use all cores and up to 16 GiB of disk, besides
- * what is kept unpacked.
- */
-const takeTurn = createCallerLimit({ total: 4, perCaller: 1, maxWaiting: 100 });
+/** Each call may use all cores and up to 16 GiB of disk, besides what is kept unpacked. */
+const TURNS = { total: 4, perCaller: 1, maxWaiting: 100 };
 
 /** Reads archives below one folder. Never writes to it, and never follows links out of it. */
 export function createArchiveAccess(options: ArchiveAccessOptions): ArchiveAccess {
   const limits = { ...archiveLimits, ...options.limits };
+  const limit = createCallerLimit(TURNS);
   const create = options.inOwnProcess ? startArchiveProcess : loadArchiveWork;
   return {
     limits,
     work: create({ ...options, limits }),
-    inTurn: ({ caller = '', signal }, work) => takeTurn(caller, signal, work),
+    inTurn: ({ caller = '', signal }, work) => limit(caller, signal, work),
   };
 }
