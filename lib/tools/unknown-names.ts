@@ -1,6 +1,5 @@
-import { NoArchive } from '../archives/base/archive-fault.ts';
+import { orSayWhyNone } from '../archives/base/archive-fault.ts';
 import { isSameRepository } from '../archives/base/archive-name.ts';
-import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { nearestWords } from '../text/nearest.ts';
 import type { BackupSource, TrackedRepository } from './backup-source.ts';
@@ -83,24 +82,18 @@ export function describeUnknown(name: string, tracked: readonly string[]): strin
 }
 
 /** Reads an archive. If there is none because the name is unknown, the error suggests close names. */
-export async function withKnownName<Answer>(
+export function withKnownName<Answer>(
   name: string,
   backups: BackupSource,
   signal: AbortSignal,
   read: () => Promise<Answer>,
 ): Promise<Answer> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof NoArchive)) throw error;
+  return orSayWhyNone(read, async () => {
     const tracked = await readTracked(backups, signal);
-    const hint =
-      explainUnknown(
-        name,
-        tracked.map(({ full_name }) => full_name),
-      ) ?? explainWithout(tracked.find(({ full_name }) => isSameRepository(full_name, name)));
-    throw new AppError('NOT_FOUND', `${error.message}: ${hint}`);
-  }
+    const names = tracked.map(({ full_name }) => full_name);
+    const asked = tracked.find(({ full_name }) => isSameRepository(full_name, name));
+    return explainUnknown(name, names) ?? explainWithout(asked);
+  });
 }
 
 /** Why a tracked repository has no archive. */

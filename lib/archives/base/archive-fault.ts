@@ -46,6 +46,21 @@ export class NoArchive extends AppError {
   }
 }
 
+/** Reads an archive. If there is none, the error also says why, where `findReason` knows it. */
+export async function orSayWhyNone<Answer>(
+  read: () => Promise<Answer>,
+  findReason: () => Promise<string | null>,
+): Promise<Answer> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof NoArchive)) throw error;
+    const reason = await findReason();
+    if (reason === null) throw error;
+    throw new AppError('NOT_FOUND', `${error.message}: ${reason}`);
+  }
+}
+
 /** Nothing says of which of several repositories an archive is, so it is nobody's. */
 export class UnknownOwner extends AppError {
   constructor(archive: string, candidates: readonly string[]) {

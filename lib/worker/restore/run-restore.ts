@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
-import { joinNames, NoArchive } from '../../archives/base/archive-fault.ts';
+import { joinNames, orSayWhyNone } from '../../archives/base/archive-fault.ts';
 import { archivePath, archiveVariables } from '../../config/archives.ts';
 import { databaseVariables } from '../../config/database.ts';
 import { ConfigError, readConfig } from '../../config/read.ts';
@@ -134,20 +134,17 @@ export async function runRestore(options: WorkerOptions, command: RestoreCommand
  * Reads an archive. If there is none because the repository was empty when it was last read, the error says so. Only
  * the database knows that, and these commands do without it: if it is away, the archive is merely missing.
  */
-async function unlessEmpty<Answer>(
+function unlessEmpty<Answer>(
   options: WorkerOptions,
   repository: string,
   read: () => Promise<Answer>,
 ): Promise<Answer> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof NoArchive)) throw error;
+  return orSayWhyNone(read, async () => {
     const at = await readEmptyAt(options, repository);
-    if (at === null) throw error;
-    const reason = `its source was empty when it was last read, at ${formatMinute(at)}, so there is nothing to restore`;
-    throw new AppError('NOT_FOUND', `${error.message}: ${reason}`);
-  }
+    return at === null
+      ? null
+      : `its source was empty when it was last read, at ${formatMinute(at)}, so there is nothing to restore`;
+  });
 }
 
 async function readEmptyAt(options: WorkerOptions, repository: string): Promise<string | null> {
