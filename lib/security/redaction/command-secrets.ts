@@ -208,8 +208,9 @@ const calls: readonly RegExp[] = [
 const insertHead =
   /\bINSERT[ \t]{1,8}(?:\w{1,10}[ \t]{1,8}){0,2}INTO[ \t]{1,8}[\w."`[\]]{1,120}[ \t]{0,8}\(([^()\0]{1,1000})\)\s{0,8}VALUES\s{0,8}(?=\()/gi;
 const rowStart = /(?:,\s{0,8})?\(\s{0,8}/y;
+/** A string, also of the kinds `E'…'` and `N'…'`, or anything else without one. */
 const rowValue =
-  /(?:'((?:[^'\0]|''){0,1000})'|[^'",()\0]{0,200}(?:\([^()\0]{0,200}\))?)\s{0,8}(?:,\s{0,8}|(?=\)))/y;
+  /(?:([A-Za-z_]{0,10}(["']))((?:(?!\2)[^\\\0]|\2\2|\\[^\0]){0,1000})\2|[^'",()\0]{0,200}(?:\([^()\0]{0,200}\))?)\s{0,8}(?:,\s{0,8}|(?=\)))/y;
 const MAX_ROWS = 1_000;
 
 /** Finds what is inserted into columns that have the name of a secret. */
@@ -227,9 +228,10 @@ function findInserted(text: string): Range[] {
         rowValue.lastIndex = at;
         const value = rowValue.exec(text);
         if (value === null) break;
-        const { 1: quoted = '' } = value;
+        const { 1: opening = '', 3: quoted = '' } = value;
+        const start = at + opening.length;
         if (isSecret && quoted !== '' && !quoted.includes(BARRIER))
-          found.push({ start: at + 1, end: at + 1 + quoted.length });
+          found.push({ start, end: start + quoted.length });
         at = rowValue.lastIndex;
       }
       if (text[at] !== ')') break;

@@ -948,6 +948,12 @@ export const secretsInUse: readonly SecretShape[] = [
     word,
     'now()',
   ),
+  shape(
+    'an INSERT with other strings',
+    `INSERT INTO u (a, password, b) VALUES (N'it''s', E'${word}\\'x', "c"), ("d", "${word}2", 1)`,
+    word,
+    "N'it''s'",
+  ),
   shape('a keyword of Clojure', `{:user "ada" :password "${word}"}`, word, '"ada"'),
   shape('a definition of Lisp', `(setq password "${word}")`, word),
   shape('a fallback of JavaScript', `const s = process.env.SECRET || "${word}";`, word),
