@@ -5,14 +5,14 @@ import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { createRepository, type TestRepository } from '../support/git.ts';
 import { startGitServer } from '../support/git-server.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { processesOf } from '../support/processes.ts';
 import { sql } from '../support/records.ts';
-import { runScript } from '../support/script.ts';
+import { startScript } from '../support/script.ts';
 import { callWorker, lastResults } from '../support/worker.ts';
 
 const database = useDatabase();
@@ -162,26 +162,43 @@ it.each(['HEAD', 'packed-refs', 'objects/info/alternates'])(
   },
 );
 
-it('an archive folder that hangs ends the run and its process, although a call to it never returns', async () => {
-  const archives = join(folder, 'archives');
-  const run = () =>
-    runScript('worker', {
-      cwd: folder,
-      args: ['run', '--source', app.path],
-      env: {
-        DATABASE_URL: database.url,
-        BACKUP_ARCHIVE_PATH: archives,
-        DATA_DIR: join(folder, 'data'),
-        GIT_STALL_SECONDS: '2',
-        DRILL_BUDGET_MINUTES: '0',
-      },
-    });
-  await run();
-  // Nobody ever writes to it, so opening it takes for ever, as on a mount that hangs.
-  const note = join(archives, 'local__app.bundle.json');
-  await rm(note);
-  execFileSync('mkfifo', [note]);
-  const { code, stderr } = await run();
-  expect(stderr).toContain(`the folder ${archives} has not answered for 2 s`);
-  expect(code).toBe(1);
+describe('an archive folder that hangs', () => {
+  /** Starts a run whose archive folder hangs. */
+  async function startHanging(stallSeconds: string) {
+    const archives = join(folder, 'archives');
+    const start = () =>
+      startScript('worker', {
+        cwd: folder,
+        args: ['run', '--source', app.path],
+        env: {
+          DATABASE_URL: database.url,
+          BACKUP_ARCHIVE_PATH: archives,
+          DATA_DIR: join(folder, 'data'),
+          GIT_STALL_SECONDS: stallSeconds,
+          DRILL_BUDGET_MINUTES: '0',
+        },
+      });
+    await start().finished;
+    // Nobody ever writes to it, so opening it takes for ever, as on a mount that hangs.
+    const note = join(archives, 'local__app.bundle.json');
+    await rm(note);
+    execFileSync('mkfifo', [note]);
+    return { archives, run: start() };
+  }
+
+  it('ends the run and its process, although a call to it never returns', async () => {
+    const { archives, run } = await startHanging('2');
+    const { code, stderr } = await run.finished;
+    expect(stderr).toContain(`the folder ${archives} has not answered for 2 s`);
+    expect(code).toBe(1);
+  });
+
+  it('lets Ctrl-C end the run and its process', async () => {
+    const { run } = await startHanging('300');
+    await run.waitFor(/started: /);
+    run.child.kill('SIGINT');
+    const { code, stderr } = await run.finished;
+    expect(stderr).toContain('interrupted by SIGINT');
+    expect(code).toBe(1);
+  });
 });
