@@ -66,11 +66,14 @@ export async function createEmbedded({
   migrated = true,
   listen = null,
   clock = systemClock,
-}: TestDatabaseOptions & { listen?: PortOptions | null; clock?: Clock } = {}): Promise<
-  TestDatabase & { db: EmbeddedDatabase; dataDir: string }
-> {
+  ...more
+}: TestDatabaseOptions & {
+  listen?: PortOptions | null;
+  clock?: Clock;
+  maxWaitMs?: number;
+} = {}): Promise<TestDatabase & { db: EmbeddedDatabase; dataDir: string }> {
   const dataDir = await makeDataDir(migrated ? 'migrated' : 'empty');
-  const db = await openEmbeddedDatabase({ dataDir, listen, log: silentLog, clock });
+  const db = await openEmbeddedDatabase({ dataDir, listen, log: silentLog, clock, ...more });
   return {
     db,
     dataDir,

@@ -21,6 +21,8 @@ export interface EmbeddedDatabaseOptions {
   listen: PortOptions | null;
   log: Log;
   clock: Clock;
+  /** Milliseconds that a statement of this process may wait until it is its turn. Default 60,000. */
+  maxWaitMs?: number;
 }
 
 export interface EmbeddedDatabase extends Database {
@@ -51,6 +53,7 @@ export async function openEmbeddedDatabase({
   listen,
   log,
   clock,
+  maxWaitMs,
 }: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const closers: (() => Promise<void>)[] = [];
   const closeAll = async () => {
@@ -81,6 +84,7 @@ export async function openEmbeddedDatabase({
       ...{ url, fetch, log, maxConnections: OWN_CONNECTIONS },
       // Connections stay open to keep statements prepared; each query has its own timeout.
       ...{ idleTimeoutMs: 0, connectTimeoutMs: 0 },
+      ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
       onceRunning(processId, report) {
         const id = String(processId);
         starts.once(id, report);

@@ -73,7 +73,7 @@ it('the embedded database answers many concurrent statements correctly', async (
 
 it('a statement fails with SERVICE_UNAVAILABLE if it gets no lease in time', async () => {
   // Its connections have prepared nothing: a leaving client that has waits for a lease, to close it.
-  const other = await openTemporary(clock);
+  const other = await openTemporary(clock, null, { maxWaitMs: 100 });
   onTestFinished(() => other.close());
   const client = await connect(other.url);
   await client.query('BEGIN');

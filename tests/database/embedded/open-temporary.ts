@@ -7,8 +7,9 @@ import { createEmbedded } from '../../support/databases.ts';
 export async function openTemporary(
   clock: Clock,
   listen: PortOptions | null = null,
+  limits: { maxWaitMs?: number } = {},
 ): Promise<EmbeddedDatabase> {
-  const { db, close } = await createEmbedded({ clock, listen });
+  const { db, close } = await createEmbedded({ clock, listen, ...limits });
   let closing: Promise<void> | null = null;
   return {
     ...db,
