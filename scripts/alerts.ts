@@ -4,7 +4,7 @@ import { openAlertChannels } from '../lib/alerts/channels/open-channels.ts';
 import { linkToIncidents } from '../lib/alerts/channels/page-link.ts';
 import { tryChannel } from '../lib/alerts/deliveries/try-channel.ts';
 import { systemClock } from '../lib/clock.ts';
-import { alertSendingVariables } from '../lib/config/channels.ts';
+import { alertSendingVariables } from '../lib/config/alert-channels.ts';
 import { databaseVariables } from '../lib/config/database.ts';
 import { readConfig } from '../lib/config/read.ts';
 import type { Database } from '../lib/database/database.ts';

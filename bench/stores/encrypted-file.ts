@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { systemClock } from '../../lib/clock.ts';
-import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { createCipher, encryptFile } from '../../lib/stores/base/age-file.ts';
 import { createSecretNaming, objectKey } from '../../lib/stores/base/layout.ts';
 import type { StateFile } from '../../lib/stores/base/store-state.ts';

@@ -15,7 +15,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import pLimit from 'p-limit';
-import { type BucketAddress, parseStoreAddress } from '../../lib/config/store-address.ts';
+import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import type { StateFile } from '../../lib/stores/base/store-state.ts';
 import { printTable, quantile, ratio } from '../report.ts';
 import { WORKER_FLAGS } from '../worker-flags.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { formatManifest, hashText } from '../../lib/archives/base/manifest.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { createLog } from '../../lib/log/log.ts';
 import { type KeptArchive, readArchiveRecord } from '../../lib/worker/archive/archive.ts';
 import { uncountedFigures } from '../../lib/worker/archive/figures.ts';

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { alertSendingVariables } from './channels.ts';
+import { alertSendingVariables } from './alert-channels.ts';
+import { alertRuleVariables } from './alert-rules.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
 import { httpVariables } from './http.ts';
@@ -7,7 +8,6 @@ import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
-import { alertRuleVariables } from './rules.ts';
 import { secret } from './values.ts';
 
 /** The sweep of stale runs. */

@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { channelVariables } from './alert-channels.ts';
+import { alertRuleVariables } from './alert-rules.ts';
 import { archiveVariables, versionVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
-import { channelVariables } from './channels.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
@@ -16,7 +17,6 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
-import { alertRuleVariables } from './rules.ts';
 import { searchVariables } from './search.ts';
 import { storeVariables } from './stores.ts';
 import { workerVariables } from './worker.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { channelVariables } from './alert-channels.ts';
 import { archiveVariables } from './archives.ts';
-import { channelVariables } from './channels.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';

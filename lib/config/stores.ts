@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { parseStoreAddress, StoreAddressError, storeId } from './store-address.ts';
+import { parseStoreAddress, StoreAddressError, storeId } from './stores/store-address.ts';
 import { list, secret, wholeNumber } from './values.ts';
 
 /** Storage away from this machine. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { rejectMalformed } from '../http/malformed-requests.ts';
-import type { UpgradedConnection } from '../http/upgrade.ts';
+import { rejectMalformed } from '../http/server/malformed-requests.ts';
+import type { UpgradedConnection } from '../http/server/upgrade.ts';
 
 /** Maximum size of a client's message. A larger one closes the connection with 1009. */
 const MAX_MESSAGE_BYTES = 64 * 1024;

@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts';
 import { type LiveConfig, liveSurfaceVariables } from '../config/live.ts';
 import type { Environment } from '../config/read.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { createNodeServer, type NodeServer } from '../http/serve.ts';
+import { createNodeServer, type NodeServer } from '../http/server/serve.ts';
 import { createLog, type WriteLine } from '../log/log.ts';
 import { configReader, createHostedSurface } from '../surfaces/hosted-surface.ts';
 import { surfaces } from '../surfaces/surface-paths.ts';

@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
+import { UpgradeResponse } from '../http/server/upgrade.ts';
 import { connectionsUnavailable, takeOverConnection } from '../http/take-over.ts';
-import { UpgradeResponse } from '../http/upgrade.ts';
 import { checkHandshake, upgradeRequired } from './handshake-check.ts';
 import type { LiveDeps } from './live-deps.ts';
 import { SocketClient } from './socket-client.ts';

@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { FolderAddress } from '../config/store-address.ts';
+import type { FolderAddress } from '../config/stores/store-address.ts';
 import { moveNew, syncFile } from '../durable-files.ts';
 import { isSystemError, nullIfMissing } from '../files.ts';
 import { createFaultGuard } from './base/fault-guard.ts';

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
-import { type StoreAddress, storeId } from '../config/store-address.ts';
+import { type StoreAddress, storeId } from '../config/stores/store-address.ts';
 import { readProxies } from '../http/proxies.ts';
 import { createByteBudget } from './base/byte-budget.ts';
 import type { ObjectStore } from './base/object-store.ts';

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { alertSendingVariables } from '../config/alert-channels.ts';
+import { alertRuleVariables } from '../config/alert-rules.ts';
 import {
   archivePath,
   archiveVariables,
@@ -7,11 +9,9 @@ import {
   versionVariables,
 } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
-import { alertSendingVariables } from '../config/channels.ts';
 import { freshnessVariables } from '../config/freshness.ts';
 import { configFolder, gitApiUrl, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
-import { alertRuleVariables } from '../config/rules.ts';
 import { configuredSecrets } from '../config/secrets.ts';
 import { storeVariables } from '../config/stores.ts';
 import { workerVariables } from '../config/worker.ts';

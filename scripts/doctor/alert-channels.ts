@@ -3,7 +3,7 @@ import {
   type FailingChannel,
   listFailingChannels,
 } from '../../lib/alerts/deliveries/failing-channels.ts';
-import { alertSendingVariables } from '../../lib/config/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alert-channels.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { cleanText } from '../../lib/text/clean-text.ts';
 import { formatMinute } from '../../lib/text/format-minute.ts';

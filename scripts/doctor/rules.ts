@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Finding, Rule } from '../../lib/alerts/rules/rule.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { alertRuleVariables } from '../../lib/config/alert-rules.ts';
 import { freshnessVariables } from '../../lib/config/freshness.ts';
-import { alertRuleVariables } from '../../lib/config/rules.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
 import type { Finding as Result } from './report.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { channelVariables } from '../../lib/config/channels.ts';
+import { channelVariables } from '../../lib/config/alert-channels.ts';
 import { readConfig } from '../../lib/config/read.ts';
 import { configuredSecrets } from '../../lib/config/secrets.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseStoreAddress, storeId } from '../../lib/config/store-address.ts';
+import { parseStoreAddress, storeId } from '../../lib/config/stores/store-address.ts';
 
 describe('the address of a git repository', () => {
   it.each([

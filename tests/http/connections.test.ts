@@ -2,9 +2,12 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type ConnectionLimits, chooseConnectionLimits } from '../../lib/http/open-connections.ts';
-import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
-import { UpgradeResponse } from '../../lib/http/upgrade.ts';
+import {
+  type ConnectionLimits,
+  chooseConnectionLimits,
+} from '../../lib/http/server/open-connections.ts';
+import { type RunningServer, serveNode } from '../../lib/http/server/serve.ts';
+import { UpgradeResponse } from '../../lib/http/server/upgrade.ts';
 import { parseNetworks } from '../../lib/text/network.ts';
 import { createTestDeps } from '../support/deps.ts';
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { HttpBindings } from '@hono/node-server';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createNodeServer, type RunningServer, serveNode } from '../../lib/http/serve.ts';
+import { createNodeServer, type RunningServer, serveNode } from '../../lib/http/server/serve.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { requestOf } from '../support/live.ts';
 import { connectRaw } from '../support/raw-client.ts';

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type RunningServer, type ServeOptions, serveNode } from '../../lib/http/serve.ts';
+import { type RunningServer, type ServeOptions, serveNode } from '../../lib/http/server/serve.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { connectRaw } from '../support/raw-client.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { readText } from '../../lib/http/request-body.ts';
-import { type RunningServer, type ServeOptions, serveNode } from '../../lib/http/serve.ts';
+import { type RunningServer, type ServeOptions, serveNode } from '../../lib/http/server/serve.ts';
 import { createSurface, protect } from '../../lib/http/surface.ts';
 import { createTestDeps, withSecret } from '../support/deps.ts';
 import { connectRaw } from '../support/raw-client.ts';

@@ -3,7 +3,7 @@ import { createBackupsApp } from '../../lib/backups/app.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Environment } from '../../lib/config/read.ts';
 import type { Database } from '../../lib/database/database.ts';
-import { serveNode } from '../../lib/http/serve.ts';
+import { serveNode } from '../../lib/http/server/serve.ts';
 import { createEmbedded, silentLog, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps, withSecret } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';

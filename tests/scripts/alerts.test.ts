@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storeChannel } from '../../lib/alerts/channels/stored-channels.ts';
-import { alertSendingVariables } from '../../lib/config/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alert-channels.ts';
 import { readConfig } from '../../lib/config/read.ts';
 import { addressesAt, SECRETS } from '../support/alert-channels.ts';
 import { useSharedFolder } from '../support/folders.ts';

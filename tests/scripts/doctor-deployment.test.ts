@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storeChannel } from '../../lib/alerts/channels/stored-channels.ts';
-import { alertSendingVariables } from '../../lib/config/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alert-channels.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
 import { storeGatewayConnection } from '../../lib/gateway/gateway-connections.ts';
 import { createSealing } from '../../lib/security/sealing.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
-import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { createCipher, encryptFile } from '../../lib/stores/base/age-file.ts';
 import { createSecretNaming, objectKey } from '../../lib/stores/base/layout.ts';
 import { type ObjectStore, StoreFault } from '../../lib/stores/base/object-store.ts';

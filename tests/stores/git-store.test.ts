@@ -4,7 +4,7 @@ import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
-import { type GitAddress, localRepository } from '../../lib/config/store-address.ts';
+import { type GitAddress, localRepository } from '../../lib/config/stores/store-address.ts';
 import { objectKey, stateKey } from '../../lib/stores/base/layout.ts';
 import { type ObjectFile, StoreFault } from '../../lib/stores/base/object-store.ts';
 import { createGitStore, type GitStore } from '../../lib/stores/git/git-store.ts';

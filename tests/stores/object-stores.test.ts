@@ -3,7 +3,7 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
-import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import type { ObjectStore } from '../../lib/stores/base/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { useSharedFolder } from '../support/folders.ts';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { createPace } from '../../lib/stores/base/pace.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { createTestClock } from '../support/clock.ts';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type BucketAddress, parseStoreAddress } from '../../lib/config/store-address.ts';
+import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { readProxies } from '../../lib/http/proxies.ts';
 import { createS3Clients } from '../../lib/stores/s3/s3-client.ts';
 import { useTemporaryFolder } from '../support/folders.ts';

@@ -1,7 +1,7 @@
 import type { AlertChannel, AlertMessage } from '../../lib/alerts/channels/channel.ts';
 import { openAlertChannels } from '../../lib/alerts/channels/open-channels.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { alertSendingVariables } from '../../lib/config/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alert-channels.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
 import { createTestClock } from './clock.ts';
 import type { ScriptedServer } from './scripted-server.ts';

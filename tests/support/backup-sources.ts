@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { createBackupsApp } from '../../lib/backups/app.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
-import { serveNode } from '../../lib/http/serve.ts';
+import { serveNode } from '../../lib/http/server/serve.ts';
 import { createRemoteSource } from '../../lib/mcp/remote/source.ts';
 import type { BackupSource } from '../../lib/tools/backup-source.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';

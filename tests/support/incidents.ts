@@ -1,9 +1,9 @@
 import { openAlertChannels } from '../../lib/alerts/channels/open-channels.ts';
 import { type AlertDeps, raiseAlerts } from '../../lib/alerts/raise-alerts.ts';
-import { alertSendingVariables } from '../../lib/config/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alert-channels.ts';
+import { alertRuleVariables } from '../../lib/config/alert-rules.ts';
 import { freshnessVariables } from '../../lib/config/freshness.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
-import { alertRuleVariables } from '../../lib/config/rules.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import { createTestDeps } from './deps.ts';

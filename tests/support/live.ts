@@ -3,7 +3,7 @@ import { EventSource } from 'eventsource';
 import { vi } from 'vitest';
 import { type RawData, WebSocket } from 'ws';
 import type { Database, Statement } from '../../lib/database/database.ts';
-import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
+import { type RunningServer, serveNode } from '../../lib/http/server/serve.ts';
 import { createLiveApp, type LiveAppOptions } from '../../lib/live/app.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions, withSecret } from './deps.ts';
 import { connectRaw, type RawClient } from './raw-client.ts';

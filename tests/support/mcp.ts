@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { AppError } from '../../lib/errors.ts';
 import type { HttpEnv } from '../../lib/http/env.ts';
-import { serveNode } from '../../lib/http/serve.ts';
+import { serveNode } from '../../lib/http/server/serve.ts';
 import { createMcpApp, type McpAppOptions } from '../../lib/mcp/app.ts';
 import type { Catalogue } from '../../lib/mcp/base/offers.ts';
 import { silentLog } from './databases.ts';

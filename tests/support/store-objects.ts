@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../../lib/clock.ts';
-import { type BucketAddress, parseStoreAddress } from '../../lib/config/store-address.ts';
+import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { readProxies } from '../../lib/http/proxies.ts';
 import { createByteBudget } from '../../lib/stores/base/byte-budget.ts';
 import type { ObjectFile, ObjectStore } from '../../lib/stores/base/object-store.ts';

@@ -1,5 +1,5 @@
-import type { AlertSendingConfig } from '../../config/channels.ts';
-import type { ChannelAddress } from '../../config/target.ts';
+import type { AlertSendingConfig } from '../../config/alert-channels.ts';
+import type { ChannelAddress } from '../../config/alerts/target.ts';
 import { type AlertChannel, type AlertMessage, ChannelError } from './channel.ts';
 import { composeDiscord } from './discord.ts';
 import { sendMail } from './mail.ts';

@@ -1,4 +1,4 @@
-import type { AlertSendingConfig } from '../../config/channels.ts';
+import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import type { Database } from '../../database/database.ts';
 import { findMailFault } from './mail.ts';
 import { readStoredChannels } from './stored-channels.ts';

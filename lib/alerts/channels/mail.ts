@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AlertSendingConfig } from '../../config/channels.ts';
+import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import { escapeHtml } from '../../text/escape-html.ts';
 import { type AlertMessage, ChannelError } from './channel.ts';
 import { joinFitting, toPlain } from './compose.ts';

@@ -1,4 +1,4 @@
-import type { AlertSendingConfig } from '../../config/channels.ts';
+import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import type { Database } from '../../database/database.ts';
 import { type AlertChannel, ChannelError } from './channel.ts';
 import { createChannel } from './create-channel.ts';

@@ -1,4 +1,4 @@
-import type { AlertSendingConfig } from '../../config/channels.ts';
+import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 
 /** Links to the incidents on the page; undefined if PUBLIC_URL is not set. That may already end in BASE_PATH. */
 export function linkToIncidents({

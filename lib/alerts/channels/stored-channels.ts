@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { parseChannelAddress } from '../../config/channel-address.ts';
-import type { AlertSendingConfig } from '../../config/channels.ts';
-import { type ChannelAddress, ChannelAddressError } from '../../config/target.ts';
+import type { AlertSendingConfig } from '../../config/alert-channels.ts';
+import { parseChannelAddress } from '../../config/alerts/channel-address.ts';
+import { type ChannelAddress, ChannelAddressError } from '../../config/alerts/target.ts';
 import type { Database } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import {

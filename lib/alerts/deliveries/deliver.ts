@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import type { AlertSendingConfig } from '../../config/channels.ts';
+import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log/log.ts';
 import type { AlertChannel } from '../channels/channel.ts';

@@ -1,14 +1,14 @@
 import * as z from 'zod';
+import { alertSendingVariables } from '../alert-channels.ts';
+import { alertRuleVariables } from '../alert-rules.ts';
 import { archiveVariables } from '../archives.ts';
 import { sweepVariables } from '../backups.ts';
-import { alertSendingVariables } from '../channels.ts';
 import { freshnessVariables } from '../freshness.ts';
 import { gitHostVariables } from '../git-host.ts';
 import { liveSurfaceVariables } from '../live.ts';
 import { mcpSurfaceVariables } from '../mcp.ts';
 import { metricsVariables } from '../metrics.ts';
 import { observatoryVariables } from '../observatory.ts';
-import { alertRuleVariables } from '../rules.ts';
 
 /** The configuration of `npm start`. */
 export const localVariables = z.object({

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import type { Environment } from '../../config/read.ts';
-import type { GitAddress } from '../../config/store-address.ts';
+import type { GitAddress } from '../../config/stores/store-address.ts';
 import type { GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import type { StoreFault } from '../base/object-store.ts';

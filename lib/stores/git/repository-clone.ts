@@ -1,4 +1,4 @@
-import type { GitAddress } from '../../config/store-address.ts';
+import type { GitAddress } from '../../config/stores/store-address.ts';
 import type { Git, GitOptions } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { GitAddress } from '../../config/store-address.ts';
+import type { GitAddress } from '../../config/stores/store-address.ts';
 import { createGit, type Git } from '../../git/git.ts';
 import { initRepository } from '../../git/init-repository.ts';
 import type { GitStore } from './git-store.ts';

@@ -3,7 +3,7 @@ import { Agent as SecureAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
-import type { BucketAddress } from '../../config/store-address.ts';
+import type { BucketAddress } from '../../config/stores/store-address.ts';
 import { type Proxies, proxyFor } from '../../http/proxies.ts';
 
 const MAX_ATTEMPTS = 6;

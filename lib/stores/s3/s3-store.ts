@@ -9,7 +9,7 @@ import {
   paginateListObjectsV2,
 } from '@aws-sdk/client-s3';
 import type { Clock } from '../../clock.ts';
-import type { BucketAddress } from '../../config/store-address.ts';
+import type { BucketAddress } from '../../config/stores/store-address.ts';
 import type { Proxies } from '../../http/proxies.ts';
 import type { ByteBudget } from '../base/byte-budget.ts';
 import { createFaultGuard } from '../base/fault-guard.ts';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FindRecord } from '../../archives/base/archive-owner.ts';
-import { type StoreAddress, storeId } from '../../config/store-address.ts';
+import { type StoreAddress, storeId } from '../../config/stores/store-address.ts';
 import type { DueDrill } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { isInFilesLayout } from '../../stores/git/session.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { linkSignal } from '../../async.ts';
-import type { StoreAddress } from '../../config/store-address.ts';
+import type { StoreAddress } from '../../config/stores/store-address.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';

@@ -2,7 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ConfigError, type Environment } from '../../config/read.ts';
-import { type GitAddress, mayHoldPrivate, type StoreAddress } from '../../config/store-address.ts';
+import {
+  type GitAddress,
+  mayHoldPrivate,
+  type StoreAddress,
+} from '../../config/stores/store-address.ts';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Log } from '../../log/log.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrongUsage } from '../../command-line.ts';
-import type { StoreAddress } from '../../config/store-address.ts';
+import type { StoreAddress } from '../../config/stores/store-address.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
 import { AddressError, parseLocation, type Source } from '../base/source.ts';
 import { parseStore } from '../offsite/commands/store-commands.ts';

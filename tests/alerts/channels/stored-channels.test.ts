@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { guardFetch } from '../../../lib/alerts/channels/guarded-fetch.ts';
 import { openAlertChannels } from '../../../lib/alerts/channels/open-channels.ts';
 import { readStoredChannels, storeChannel } from '../../../lib/alerts/channels/stored-channels.ts';
-import { alertSendingVariables } from '../../../lib/config/channels.ts';
+import { alertSendingVariables } from '../../../lib/config/alert-channels.ts';
 import { type Environment, readConfig } from '../../../lib/config/read.ts';
 import { removeAlertChannel } from '../../../lib/records/alerts/alert-channels.ts';
 import { addressesAt, makeMessage, patient, SECRETS } from '../../support/alert-channels.ts';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openAlertChannels } from '../../../lib/alerts/channels/open-channels.ts';
 import { storeChannel } from '../../../lib/alerts/channels/stored-channels.ts';
 import { raiseAlerts } from '../../../lib/alerts/raise-alerts.ts';
-import { alertSendingVariables } from '../../../lib/config/channels.ts';
+import { alertSendingVariables } from '../../../lib/config/alert-channels.ts';
 import { readConfig } from '../../../lib/config/read.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { useDatabase } from '../../support/hooks.ts';

@@ -6,7 +6,7 @@ import type { ArchiveDownload } from '../../../lib/archives/plain-archives.ts';
 import { createBackupsApp } from '../../../lib/backups/app.ts';
 import { createServedArchives } from '../../../lib/backups/archives/served-archives.ts';
 import { systemClock } from '../../../lib/clock.ts';
-import { serveNode } from '../../../lib/http/serve.ts';
+import { serveNode } from '../../../lib/http/server/serve.ts';
 import { at, useArchiveRoutes } from '../../support/archive-routes.ts';
 import { sha256 } from '../../support/archives.ts';
 import { createChain } from '../../support/chains.ts';

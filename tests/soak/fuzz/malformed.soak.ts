@@ -7,7 +7,7 @@ import { seed, times } from '../size.ts';
 import { conversations, type RawConversation } from './raw-requests.ts';
 import { startFuzzWorld } from './world.ts';
 
-// Invalid or barely valid HTTP. The tests of lib/http/serve.ts cover known cases; here they are generated and sent to
+// Invalid or barely valid HTTP. The tests of lib/http/server/serve.ts cover known cases; here they are generated and sent to
 // the whole server.
 
 const CONVERSATIONS = times(250, 100_000);

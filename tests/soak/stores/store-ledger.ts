@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
 import { decrypt } from '../../../lib/stores/base/age-file.ts';
 import { keysOf, parseKey } from '../../../lib/stores/base/layout.ts';
 import { parseState, type StoreState } from '../../../lib/stores/base/store-state.ts';

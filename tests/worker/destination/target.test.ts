@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
 import { readTarget, repositoriesOn } from '../../../lib/worker/offsite/destination/target.ts';
 
 const read = (address: string) => {

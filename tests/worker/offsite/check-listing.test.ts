@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
 import { keysOf, objectKey, README_KEY, stateKey } from '../../../lib/stores/base/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { checkListing } from '../../../lib/worker/offsite/check-listing.ts';

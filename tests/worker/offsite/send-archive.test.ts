@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
 import { type Cipher, createCipher } from '../../../lib/stores/base/age-file.ts';
 import {
   createSecretNaming,

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { localRepository } from '../../../lib/config/store-address.ts';
+import { localRepository } from '../../../lib/config/stores/store-address.ts';
 import { StoreFault } from '../../../lib/stores/base/object-store.ts';
 import { readArchiveRecord } from '../../../lib/worker/archive/archive.ts';
 import { parseSource } from '../../../lib/worker/base/source.ts';

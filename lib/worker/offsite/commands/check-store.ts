@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { gitHostVariables } from '../../../config/git-host.ts';
 import { readConfig } from '../../../config/read.ts';
-import { type StoreAddress, storeId } from '../../../config/store-address.ts';
+import { type StoreAddress, storeId } from '../../../config/stores/store-address.ts';
 import { storeVariables } from '../../../config/stores.ts';
 import { README_KEY } from '../../../stores/base/layout.ts';
 import { FilesLayout } from '../../../stores/git/session.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { mayHoldPrivate } from '../../../config/store-address.ts';
+import { mayHoldPrivate } from '../../../config/stores/store-address.ts';
 import { keysOf, parseKey, README_KEY } from '../../../stores/base/layout.ts';
 import { type StoredObject, StoreFault } from '../../../stores/base/object-store.ts';
 import { fetchObject } from '../../../stores/reading/fetch-object.ts';

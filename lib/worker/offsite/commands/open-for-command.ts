@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { databaseVariables } from '../../../config/database.ts';
 import { readConfig } from '../../../config/read.ts';
-import type { StoreAddress } from '../../../config/store-address.ts';
+import type { StoreAddress } from '../../../config/stores/store-address.ts';
 import { storeVariables } from '../../../config/stores.ts';
 import { AppError } from '../../../errors.ts';
 import { createSecretNaming } from '../../../stores/base/layout.ts';

@@ -5,7 +5,7 @@ import {
   parseStoreAddress,
   type StoreAddress,
   StoreAddressError,
-} from '../../../config/store-address.ts';
+} from '../../../config/stores/store-address.ts';
 
 /** The stores, the repository, and the identities that can read them. */
 interface Common {

@@ -1,6 +1,6 @@
 import { configFolder, gitHostVariables } from '../../../config/git-host.ts';
 import { type Environment, readConfig } from '../../../config/read.ts';
-import type { GitAddress } from '../../../config/store-address.ts';
+import type { GitAddress } from '../../../config/stores/store-address.ts';
 import { StoreFault, type StoreFaultKind } from '../../../stores/base/object-store.ts';
 import type { GitStoreAccess } from '../../../stores/git/git-store-options.ts';
 import { pauseBeforeRetry } from '../../base/backoff.ts';

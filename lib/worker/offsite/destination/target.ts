@@ -3,7 +3,7 @@ import {
   type GitAddress,
   localRepository,
   type StoreAddress,
-} from '../../../config/store-address.ts';
+} from '../../../config/stores/store-address.ts';
 import { AddressError, parseLocation } from '../../base/source.ts';
 import { isRepositoryName } from '../../hosts/host-repository.ts';
 

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { openAlertChannels } from '../../../alerts/channels/open-channels.ts';
 import { raiseAlerts } from '../../../alerts/raise-alerts.ts';
-import { alertSendingVariables } from '../../../config/channels.ts';
+import { alertSendingVariables } from '../../../config/alert-channels.ts';
+import { alertRuleVariables } from '../../../config/alert-rules.ts';
 import { freshnessVariables } from '../../../config/freshness.ts';
-import { alertRuleVariables } from '../../../config/rules.ts';
 import { isDatabaseUnavailable } from '../../../database/database.ts';
 import type { CommandContext } from '../../base/command-context.ts';
 

@@ -10,7 +10,7 @@ import { rememberInFolder } from '../../../alerts/outage/folder-memory.ts';
 import { raiseAlerts } from '../../../alerts/raise-alerts.ts';
 import type { AlertRulesConfig } from '../../../alerts/rules/rule.ts';
 import type { Clock } from '../../../clock.ts';
-import type { AlertSendingConfig } from '../../../config/channels.ts';
+import type { AlertSendingConfig } from '../../../config/alert-channels.ts';
 import type { FreshnessConfig } from '../../../config/freshness.ts';
 import { type Database, isDatabaseUnavailable } from '../../../database/database.ts';
 import type { Log } from '../../../log/log.ts';

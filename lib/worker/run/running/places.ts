@@ -1,4 +1,4 @@
-import { storeId } from '../../../config/store-address.ts';
+import { storeId } from '../../../config/stores/store-address.ts';
 import type { GitStoreAccess } from '../../../stores/git/git-store-options.ts';
 import { isInFilesLayout } from '../../../stores/git/session.ts';
 import type { HostAccess } from '../../logins/host-access.ts';

@@ -1,4 +1,4 @@
-import { isLinkLocal, isPrivateHost } from '../text/network.ts';
+import { isLinkLocal, isPrivateHost } from '../../text/network.ts';
 
 interface MailTarget {
   kind: 'mail';

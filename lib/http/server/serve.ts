@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
-import type { Clock } from '../clock.ts';
-import { ConfigError } from '../config/read.ts';
-import type { Log } from '../log/log.ts';
-import { warnOccasionally } from '../log/occasional-log.ts';
-import type { HttpEnv } from './env.ts';
+import type { Clock } from '../../clock.ts';
+import { ConfigError } from '../../config/read.ts';
+import type { Log } from '../../log/log.ts';
+import { warnOccasionally } from '../../log/occasional-log.ts';
+import type { HttpEnv } from '../env.ts';
 import {
   hasValidTarget,
   rejectMalformed,

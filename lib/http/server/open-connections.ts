@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { isInNetworks, type Network, parseAddress } from '../text/network.ts';
+import { isInNetworks, type Network, parseAddress } from '../../text/network.ts';
 
 /**
  * The open connections of a server, within its limits. When a limit is reached, a new connection replaces the

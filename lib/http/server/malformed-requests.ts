@@ -1,10 +1,10 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestError } from '@hono/node-server';
-import { AppError } from '../errors.ts';
-import type { Log } from '../log/log.ts';
-import { describeError } from './error-response.ts';
-import { chooseRequestId } from './request-id.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log/log.ts';
+import { describeError } from '../error-response.ts';
+import { chooseRequestId } from '../request-id.ts';
 
 /**
  * Whether Host and the request target form a valid URL. Rejects duplicate Host headers, and hosts that are

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { parseChannelAddress } from './channel-address.ts';
-import { CHANNEL_NAME, splitChannels } from './channel-secrets.ts';
+import { parseChannelAddress } from './alerts/channel-address.ts';
+import { CHANNEL_NAME, splitChannels } from './alerts/channel-secrets.ts';
+import { type ChannelAddress, ChannelAddressError } from './alerts/target.ts';
 import { gatewayVariables } from './gateway.ts';
 import { listenVariables } from './listen.ts';
 import { mailVariables } from './mail.ts';
-import { type ChannelAddress, ChannelAddressError } from './target.ts';
 
 const MAX_CHANNELS = 20;
 
