@@ -15,7 +15,6 @@ import { readConfig } from '../config/read.ts';
 import { configuredSecrets } from '../config/secrets.ts';
 import { storeVariables } from '../config/stores.ts';
 import { workerVariables } from '../config/worker.ts';
-import { isDatabaseUnavailable } from '../database/database.ts';
 import { AppError, messageOf } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
 import { createLog, type Log } from '../log/log.ts';
@@ -26,25 +25,21 @@ import {
   type WorkerOptions,
   withDatabase,
 } from './base/command-context.ts';
-import type { Display, OutputStream } from './base/display.ts';
+import type { Display } from './base/display.ts';
 import type { RunCommand } from './command-line.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { hasSourceToken } from './logins/token-source.ts';
 import { readTarget } from './offsite/destination/target.ts';
 import type { OffsiteConfig } from './offsite/offsite.ts';
 import { watchLogin } from './run/alerting/login-watch.ts';
-import { openRunAlerts, type RunAlerts } from './run/alerting/run-alerts.ts';
+import { openRunAlerts } from './run/alerting/run-alerts.ts';
 import { requireLogin } from './run/discovery/require-login.ts';
+import { performDryRun } from './run/dry-run.ts';
 import { performSharedRun } from './run/fleet/perform-shared-run.ts';
-import { performDryRun } from './run/running/dry-run.ts';
-import type { RunDeps } from './run/schedule/run-deps.ts';
+import { performRun, runOnce } from './run/run.ts';
+import type { RunDeps } from './run/run-deps.ts';
 import { readSelection } from './run/selection/select.ts';
-import { createBoard } from './run/watching/board.ts';
-import { createDeadMansSwitch, type DeadMansSwitch } from './run/watching/dead-mans-switch.ts';
-import { createJsonLines, summaryOf } from './run/watching/json-lines.ts';
-import { describeReport, type RunReport } from './run/watching/report.ts';
-import { notifyAll } from './run/watching/run-events.ts';
-import { performRun } from './run.ts';
+import { createDeadMansSwitch } from './run/watching/dead-mans-switch.ts';
 
 const runVariables = z.object({
   ...contextVariables,
@@ -58,9 +53,6 @@ const runVariables = z.object({
   ...alertSendingVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
-
-/** The exit code of a run that was refused because another one is active; sysexits.h calls it EX_TEMPFAIL. */
-const REFUSED = 75;
 
 /** `run`: backs up, once or repeatedly. Returns the exit code. */
 export async function runBackups(options: WorkerOptions, command: RunCommand): Promise<number> {
@@ -119,7 +111,10 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
     const drillBudgetMs = config.DRILL_BUDGET_MINUTES * 60_000;
     const once = () => {
       login.reset();
-      return runOnce({ ...deps, heartbeat, alerts, drillBudgetMs }, command, io.stdout);
+      return runOnce({ ...deps, heartbeat, alerts, drillBudgetMs }, sources, {
+        perform: command.isShared ? performSharedRun : performRun,
+        ...{ stdout: io.stdout, isJson: command.isJson },
+      });
     };
     return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
   };
@@ -158,41 +153,6 @@ function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
     recipients: config.BACKUP_AGE_RECIPIENTS,
     namesKey: config.BACKUP_NAMES_KEY ?? null,
   };
-}
-
-type OnceDeps = Omit<RunDeps, 'events'> &
-  CommandContext & { heartbeat: DeadMansSwitch; alerts: RunAlerts; drillBudgetMs: number };
-
-async function runOnce(
-  { heartbeat, alerts, drillBudgetMs: budgetMs, ...deps }: OnceDeps,
-  { sources, isShared, isJson }: RunCommand,
-  stdout: OutputStream,
-): Promise<number> {
-  const { display, clock } = deps;
-  deps.signal.throwIfAborted();
-  const shown = isJson ? createJsonLines(stdout, clock) : createBoard(display, clock);
-  const events = notifyAll([shown, heartbeat.watch()]);
-  const perform = isShared ? performSharedRun : performRun;
-  let report: RunReport;
-  try {
-    report = await perform({ ...deps, events }, sources);
-  } catch (error) {
-    await heartbeat.failed(whyNoRun(error));
-    const isAway = isDatabaseUnavailable(error) || isDatabaseUnavailable((error as Error).cause);
-    if (isAway) await alerts.databaseUnreachable((error as Error).message);
-    throw error;
-  }
-  display.clear();
-  await heartbeat.ended(report);
-  stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
-  await alerts.ended(deps.db, report);
-  if (budgetMs > 0) {
-    const { drillAfterRun } = await import('./drills/after-run.ts');
-    await drillAfterRun(deps, report, { budgetMs, stdout, isJson });
-    // Again, because a drill may have failed.
-    await alerts.ended(deps.db, report);
-  }
-  return report.status === 'refused' ? REFUSED : report.exitCode;
 }
 
 /** Runs until the signal aborts, which is a failure only during a run. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { recordHostLogin } from '../../lib/records/recording/host-logins.ts';
-import { spoolDrill } from '../../lib/worker/run/spool/drill-spool.ts';
-import { createSpool } from '../../lib/worker/run/spool/spool-file.ts';
+import { spoolDrill } from '../../lib/worker/record/drill-spool.ts';
+import { createSpool } from '../../lib/worker/record/spool-file.ts';
 import { describeReport } from '../../scripts/doctor/print-report.ts';
 import { useRules } from '../support/alert-rules.ts';
 import { examineWith } from '../support/doctor.ts';

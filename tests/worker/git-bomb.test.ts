@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { createGit } from '../../lib/git/git.ts';
 import { measureClone } from '../../lib/worker/archive/figures.ts';
 import { HOLD_ALL } from '../../lib/worker/archive/retention.ts';
-import { backUpRepository } from '../../lib/worker/backup/repository.ts';
+import { updateArchive } from '../../lib/worker/backup/repository.ts';
 import { parseSource } from '../../lib/worker/base/source.ts';
 import { readCloneRefs } from '../../lib/worker/mirror/refs.ts';
 import { useSharedFolder } from '../support/folders.ts';
@@ -87,7 +87,7 @@ it('packing deeply nested folders, which takes git long for a few bytes, is stop
   await mkdir(archiveFolder);
   const published: unknown[] = [];
   const backUp = (packTimeoutMs: number) =>
-    backUpRepository({
+    updateArchive({
       git: createGit({ PATH: process.env.PATH }, new AbortController().signal),
       archiveFolder,
       mayClone: true,
@@ -105,12 +105,11 @@ it('packing deeply nested folders, which takes git long for a few bytes, is stop
       retention: { allDays: 7, daily: 0, weekly: 0, monthly: 0 },
       incrementsFromBytes: 2 ** 26,
       figureLimits: { entries: 10, timeoutMs: 100 },
-      onStep: async () => undefined,
-      onPublished: async (archive) => void published.push(archive),
-      onVersion: async () => undefined,
-      onEmptied: async () => undefined,
-      onPruned: async () => undefined,
-      onRemark: async () => undefined,
+      credential: async () => null,
+      reserveRoom: async () => undefined,
+      tell: async (entry) => {
+        if (entry.type === 'archive') published.push(entry);
+      },
       packTimeoutMs,
     });
   // The first archive is the pack as received.

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { type Database, databaseUnavailable } from '../../lib/database/database.ts';
 import { RunStopped } from '../../lib/worker/base/stop.ts';
-import { listSpools } from '../../lib/worker/run/spool/spool-file.ts';
+import { listSpools } from '../../lib/worker/record/spool-file.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
 import { setUpTeamApp } from '../support/team-app.ts';
 import { rowsOf } from '../support/worker.ts';

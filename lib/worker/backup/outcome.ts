@@ -1,8 +1,16 @@
 import { cleanText } from '../../text/clean-text.ts';
 import type { KeptArchive } from '../archive/archive.ts';
-import type { RepositoryOutcome } from '../archive/repository-backup.ts';
-import type { Fault } from '../base/git-faults.ts';
+import { classifyFault, type Fault } from '../base/git-faults.ts';
 import { onMachine } from '../base/stop.ts';
+
+/**
+ * How the backup of one repository ended, unless it failed. `empty` means no refs at all: a repository with commits
+ * only at a detached HEAD has no branches or tags either, but is archived.
+ */
+export type Success =
+  | ({ status: 'unchanged' } & KeptArchive)
+  | { status: 'empty' }
+  | ({ status: 'completed' } & KeptArchive);
 
 /** How the backup of one repository failed. */
 export interface Failure {
@@ -16,11 +24,22 @@ export interface Failure {
 }
 
 /** How the backup of one repository ended. */
-export type Outcome = RepositoryOutcome | Failure;
+export type Outcome = Success | Failure;
 
 /** Whether a repository failed. */
 export function isFailure(outcome: Outcome): outcome is Failure {
   return outcome.status === 'failed' || outcome.status === 'too_large';
+}
+
+/** A failure; by default one that a retry in this run would not fix. */
+export function failure(text: string, fault?: Fault): Failure {
+  const lasting = { ...classifyFault(text), isTransient: false, isOverload: false };
+  return {
+    status: 'failed',
+    errorMessage: cleanText(text),
+    archive: null,
+    fault: fault ?? lasting,
+  };
 }
 
 /** Adds the name of the machine on which a repository failed, if there are several. */

@@ -8,7 +8,6 @@ import { type Git, isGitFailure } from '../../git/git.ts';
 import type { ArchiveState } from '../archive/archive.ts';
 import { type RecordedVersions, readManifest, readRecordedVersions } from '../archive/manifests.ts';
 import type { Place } from '../archive/publish.ts';
-import type { RepositoryBackup } from '../archive/repository-backup.ts';
 import { setAside } from '../archive/set-aside.ts';
 import {
   type ArchivedRefs,
@@ -25,6 +24,7 @@ import {
   setMirrorAside,
 } from '../mirror/mirror.ts';
 import { readKeptRefs } from '../mirror/mirror-refs.ts';
+import { type Backup, remark } from './backup.ts';
 
 const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
 
@@ -39,7 +39,7 @@ export interface PreparedMirror {
   lost: string | null;
 }
 
-type MirrorOptions = Pick<RepositoryBackup, 'git' | 'archiveFolder' | 'onRemark' | 'now'>;
+type MirrorOptions = Pick<Backup, 'git' | 'archiveFolder' | 'tell' | 'now'>;
 
 /** The state when the archive folder has no archive. */
 const noArchive: ArchiveState = { record: null, files: [], versions: [], isSettled: false };
@@ -60,7 +60,7 @@ export async function prepareMirror(
   before: ArchiveState,
   { gitDir, anyId }: { gitDir: string; anyId: string },
 ): Promise<PreparedMirror> {
-  const { git, archiveFolder, onRemark, now } = options;
+  const { git, archiveFolder, now } = options;
   const { mirror, setAside: unusable } = await openMirror(git, gitDir, anyId);
   const good = { before, isUsable: true, lost: null };
   const recorded = await readRecordedVersions(folder, key, before);
@@ -72,11 +72,11 @@ export async function prepareMirror(
     const archived = await readArchivedRefs(archiveFolder, before);
     await bringArchive(git, mirror, archiveFolder, before, archived);
     if (unusable !== null && before.files.length > 0) {
-      await onRemark('warn', 'the mirror was damaged and is being rebuilt');
+      await remark(options, 'warn', 'the mirror was damaged and is being rebuilt');
       await removeMirror(unusable);
     } else if (unusable !== null) {
       const text = `the mirror cannot be read, and there is no archive: it is kept as ${unusable}`;
-      await onRemark('error', text);
+      await remark(options, 'error', text);
     }
     const kept = before.files.length === 0 ? await readKeptRefs(git, mirror) : archived.kept;
     return { ...good, mirror, archived: { ...archived, kept } };
@@ -85,17 +85,17 @@ export async function prepareMirror(
     const archived = await findInMirror(git, mirror, archiveFolder, key, before.versions);
     if (archived !== null) {
       const text = 'the archive is damaged and is being rewritten from the mirror';
-      await onRemark('error', `${text}: ${error.message}`);
+      await remark(options, 'error', `${text}: ${error.message}`);
       return { mirror, before, archived, isUsable: false, lost: null };
     }
     // With a damaged mirror, a good archive looks incomplete.
     const rebuilt = await rebuildMirror(options, gitDir, anyId, before);
     if (rebuilt !== null) {
-      await onRemark('warn', 'the mirror was damaged and is being rebuilt');
+      await remark(options, 'warn', 'the mirror was damaged and is being rebuilt');
       return { ...good, mirror: rebuilt, archived: await readArchivedRefs(archiveFolder, before) };
     }
     const lost = describeSetAside(await setAside(folder, key, now()));
-    await onRemark('error', `the archive is damaged: ${error.message}`);
+    await remark(options, 'error', `the archive is damaged: ${error.message}`);
     return { mirror, before: noArchive, archived: noRefs, isUsable: false, lost };
   }
 }
@@ -111,7 +111,7 @@ export function describeLost(count: number): string {
 
 /** Rewrites an archive whose note or full bundle is missing, if the mirror and the remaining files have everything. */
 async function repair(
-  { git, archiveFolder, onRemark, now }: MirrorOptions,
+  options: MirrorOptions,
   found: {
     folder: string;
     key: string;
@@ -120,6 +120,7 @@ async function repair(
     recorded: RecordedVersions;
   },
 ): Promise<PreparedMirror> {
+  const { git, archiveFolder, now } = options;
   const { folder, key, mirror, before, recorded } = found;
   const { versions, files } = recorded;
   const find = () => findInMirror(git, mirror, archiveFolder, key, versions);
@@ -130,7 +131,8 @@ async function repair(
   }
   const what = before.files.length === 0 ? 'full bundle' : 'note';
   if (archived !== null) {
-    await onRemark(
+    await remark(
+      options,
       'error',
       `the ${what} of the archive was missing or not valid: the archive is being rewritten`,
     );

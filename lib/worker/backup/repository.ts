@@ -1,111 +1,307 @@
-import { stat } from 'node:fs/promises';
 import { archiveKey } from '../../archives/base/archive-name.ts';
+import { digestRefs } from '../../archives/base/manifest.ts';
 import { orAborted } from '../../async.ts';
+import type { Environment } from '../../config/read.ts';
 import { AppError } from '../../errors.ts';
-import { nullIfMissing } from '../../files.ts';
-import { GitError, isGitFailure } from '../../git/git.ts';
-import type { GitCredential } from '../../git/git-credential.ts';
+import { createGit, GitError, isGitFailure } from '../../git/git.ts';
+import { type GitCredential, gitSettings } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
-import { type ArchiveState, readArchiveState } from '../archive/archive.ts';
+import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
+import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
+import {
+  type ArchiveRecord,
+  type ArchiveState,
+  archiveBytes,
+  readArchiveRecord,
+  readArchiveState,
+} from '../archive/archive.ts';
+import type { Place } from '../archive/publish.ts';
 import { checkManifests } from '../archive/recheck.ts';
-import type { RepositoryBackup, RepositoryOutcome } from '../archive/repository-backup.ts';
+import { HOLD_ALL, type Hold } from '../archive/retention.ts';
+import { DamagedArchive, readArchivedRefs } from '../archive/versions/archived-refs.ts';
+import type { RepositoryEntry } from '../base/run-entry.ts';
 import type { Source } from '../base/source.ts';
 import { RunStopped } from '../base/stop.ts';
-import { hasMirror } from '../mirror/mirror.ts';
+import { hasMirror, mirrorPath } from '../mirror/mirror.ts';
 import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
-import { findUnchanged } from './change-detection.ts';
-import { isRepository } from './is-repository.ts';
-import { updateArchive } from './update-archive.ts';
+import { type Backup, type BackupContext, begin, type Job, remark } from './backup.ts';
+import { deliver, type Waiting } from './deliver.ts';
+import { neededBytes } from './disk-room.ts';
+import { explainFailure, requireFolder } from './explain-failure.ts';
+import { cloneFirst, type Fetched, fetchUpdate, type Stage } from './fetch-source.ts';
+import { failure, type Outcome, type Success } from './outcome.ts';
+import { describeLost, rebuildMirror } from './prepare-mirror.ts';
+import { reconcileVersions } from './reconcile-versions.ts';
+import { writeUpdate } from './write-update.ts';
 
 /**
- * Backs up one repository: fetches what is new into its mirror, and writes it to the archive as a version. Throws
- * GitError, file system errors, RunStopped if the user must log in, or the reason of git's signal. After an error, the
- * archive folder is unchanged, or has the new version if that was already published.
+ * Tries once to back up a repository: makes its archive as the source is now, and delivers it to every place that lacks
+ * it. A failure of the repository is an outcome; a failure to push is known only when the waiting archives are pushed
+ * together. Throws only what stops the run: the signal's reason, an unavailable database, or a login that the user must
+ * renew.
  */
-export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
+export async function backUpRepository(
+  context: BackupContext,
+  job: Job,
+): Promise<Outcome | Waiting> {
+  const { source } = job;
+  if (source.host?.fault) return failure(source.host.fault);
+  const key = archiveKey(source.name);
+  const state = await readState(context, source, key);
+  if (state.otherOwner !== null) {
+    return failure(`the archive ${key} belongs to ${state.otherOwner}`);
+  }
+  const tell = (entry: RepositoryEntry) =>
+    context.journal.tell({ ...entry, repository: source.name });
+  const reserved: { leave?: () => void } = {};
+  const backup: Backup = {
+    ...context,
+    ...recordedOf(job, state),
+    git: createGit(gitEnvironment(context), context.signal),
+    source,
+    runId: context.journal.store.run?.id ?? null,
+    mayClone: !context.mirrorLacks.includes('permissions'),
+    isDamaged: job.isDamaged,
+    hold: holdOf(state),
+    now: context.time.now,
+    checkClock: context.time.check,
+    credential: () => credentialOf(source),
+    async reserveRoom() {
+      reserved.leave ??= await reserveRoom(context, source, key);
+    },
+    async tell(entry) {
+      await tell(entry);
+      if (entry.type === 'archive') job.publishedSha256 = entry.sha256;
+    },
+  };
   try {
-    return await backUp(backup);
+    await reconcileVersions(context, { repository: source.name, key }, state);
+    const made = await updateArchive(backup);
+    // What an earlier attempt of this run archived no longer looks new.
+    const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
+    const outcome = isNew ? { ...made, status: 'completed' as const } : made;
+    const hasFailed = state.hasFailed ?? false;
+    const delivered = await deliver(context, source, outcome, { tell, hasFailed });
+    return job.altered === null ? delivered : withAltered(delivered, job.altered);
   } catch (error) {
-    if (isGitFailure(error)) await requireFolder(backup.source);
+    return explainFailure(context, source, error, state.wasRead);
+  } finally {
+    reserved.leave?.();
+  }
+}
+
+/**
+ * Makes the archive of a repository as its source is now: fetches what is new into the mirror, and writes it as a
+ * version. Throws GitError, file system errors, RunStopped if the user must log in, or the reason of git's signal. After
+ * an error, the archive folder is unchanged, or has the new version if that was already published.
+ */
+export async function updateArchive(backup: Backup): Promise<Success> {
+  const { archiveFolder, mirrorFolder, source, signal, checkLease } = backup;
+  const key = archiveKey(source.name);
+  const before = await orAborted(signal, () => readArchiveState(archiveFolder, key));
+  // A first clone also tells the refs.
+  const isFirst =
+    backup.mayClone &&
+    before.files.length === 0 &&
+    !(await orAborted(signal, () => hasMirror(mirrorFolder, key)));
+  try {
+    let remote: RemoteRefs | null = null;
+    if (!isFirst) {
+      await begin(backup, 'reading refs');
+      remote = await readRemoteRefs(backup, await backup.credential());
+      if (remote.refs.size === 0) return await acceptEmpty(backup, key, before);
+      const unchanged = await findUnchanged(backup, before, remote);
+      if (unchanged !== null) return { status: 'unchanged', key, record: unchanged };
+    }
+    await remark(backup, 'info', 'new or changed, fetching');
+    await backup.reserveRoom();
+    const scratch = await makeScratch(archiveFolder);
+    try {
+      const place = { folder: archiveFolder, key, scratch, checkLease };
+      const record =
+        remote === null
+          ? await cloneAndWrite(backup, place, before)
+          : await fetchAndWrite(backup, place, before, remote);
+      if (record === null) return { status: 'empty' };
+      const altered = await checkManifests(backup, { key, record, scratch });
+      if (altered === null) return { status: 'completed', key, record };
+      throw new GitError(`a new version was made, but the archive is damaged: ${altered}`);
+    } finally {
+      await removeScratch(scratch);
+    }
+  } catch (error) {
+    if (isGitFailure(error)) await requireFolder(source);
     throw error;
   }
 }
 
-async function backUp(backup: RepositoryBackup): Promise<RepositoryOutcome> {
-  const { archiveFolder, source, signal, onStep } = backup;
-  const key = archiveKey(source.name);
-  const before = await orAborted(signal, () => readArchiveState(archiveFolder, key));
-  const credential = () => credentialOf(source);
-  const isFirst =
-    backup.mayClone &&
-    before.files.length === 0 &&
-    !(await orAborted(signal, () => hasMirror(backup.mirrorFolder, key)));
-  let remote: RemoteRefs | null = null;
-  if (!isFirst) {
-    await onStep('reading refs');
-    remote = await readRemoteRefs(backup, await credential());
-    if (remote.refs.size === 0) {
-      if (before.files.length === 0) return { status: 'empty' };
-      // An archive from an earlier release holds what becomes version 1.
-      const { version, ref_count } = before.versions.at(-1) ?? { version: 1, ref_count: 1 };
-      await backup.onEmptied(version, ref_count);
-      throw describeEmptied(key, before);
-    }
-    const unchanged = await findUnchanged(backup, before, remote);
-    if (unchanged !== null) return { status: 'unchanged', key, record: unchanged };
-  }
+/** Makes the first version of an archive. Returns its note; null if the source has no refs. */
+async function cloneAndWrite(
+  backup: Backup,
+  place: Place,
+  before: ArchiveState,
+): Promise<ArchiveRecord | null> {
+  const cloned = await cloneFirst(backup, place, before);
+  return cloned && writeUpdate(backup, place, withLost(backup, before, cloned));
+}
 
-  const scratch = await makeScratch(archiveFolder);
+/** Makes a further version of an archive, if need be with the mirror made again. Returns its note. */
+async function fetchAndWrite(
+  backup: Backup,
+  place: Place,
+  found: ArchiveState,
+  remote: RemoteRefs,
+): Promise<ArchiveRecord> {
+  const stage: Stage = { isLocal: true, isPublished: false };
+  const staged: Backup = {
+    ...backup,
+    tell(entry) {
+      stage.isPublished ||= entry.type === 'archive';
+      return backup.tell(entry);
+    },
+  };
+  const update = async (before: ArchiveState) => {
+    const fetched = await fetchUpdate(staged, place, before, { remote, stage });
+    return writeUpdate(staged, place, withLost(backup, found, fetched));
+  };
   try {
-    const place = { folder: archiveFolder, key, scratch, checkLease: backup.checkLease };
-    const record = await updateArchive({ ...backup, credential }, { place, before, remote });
-    if (record === null) return { status: 'empty' };
-    const altered = await checkManifests(backup, { key, record, scratch });
-    if (altered !== null)
-      throw new GitError(`a new version was made, but the archive is damaged: ${altered}`);
-    return { status: 'completed', key, record };
-  } finally {
-    await removeScratch(scratch);
+    return await update(found);
+  } catch (error) {
+    const isLocal = stage.isLocal && !stage.isPublished;
+    if (!isLocal || !isGitFailure(error)) throw error;
+    // Only the mirror was read and written, so the mirror may be damaged.
+    const gitDir = mirrorPath(backup.mirrorFolder, place.key);
+    const [anyId = ''] = remote.refs.values();
+    const before = await readArchiveState(place.folder, place.key);
+    if ((await rebuildMirror(backup, gitDir, anyId, before)) === null) throw error;
+    await remark(backup, 'warn', `the mirror was damaged and is being rebuilt: ${error.message}`);
+    return update(before);
   }
 }
 
-/** A source that had refs and has none now may have been emptied by mistake, or by an attacker. */
-function describeEmptied(key: string, { record, versions }: ArchiveState): GitError {
+/**
+ * The note of an archive whose newest version has the refs and the HEAD branch of the source; else null. Reads no
+ * objects, and the archive only if an earlier release wrote it.
+ */
+async function findUnchanged(
+  { archiveFolder, recordedSha256, isDamaged }: Backup,
+  before: ArchiveState,
+  remote: RemoteRefs,
+): Promise<ArchiveRecord | null> {
+  const { record, isSettled } = before;
+  if (isDamaged || record === null || !isSettled) return null;
+  if (record.archive_sha256 !== recordedSha256) return null;
+  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
+  const archivedRefs = record.refs_sha256 ?? (await digestArchived(archiveFolder, before));
+  return archivedRefs === digestRefs(remote.refs) ? record : null;
+}
+
+/** The digest of an archive from an earlier release. Null if it cannot be read, so that it is rewritten. */
+async function digestArchived(folder: string, archive: ArchiveState): Promise<string | null> {
+  try {
+    return digestRefs((await readArchivedRefs(folder, archive)).refs);
+  } catch (error) {
+    if (error instanceof DamagedArchive) return null;
+    throw error;
+  }
+}
+
+/** A source that had refs and has none now may have been emptied by mistake, or by an attacker. Throws GitError. */
+async function acceptEmpty(
+  { tell }: Backup,
+  key: string,
+  { record, files, versions }: ArchiveState,
+): Promise<Success> {
+  if (files.length === 0) return { status: 'empty' };
   const last = versions.at(-1);
+  // An archive from an earlier release holds what becomes version 1.
+  const { version, ref_count: refCount } = last ?? { version: 1, ref_count: 1 };
+  const anomaly = newAnomaly('emptied', [['refs', `${refCount}`, '0']]);
+  await tell({ type: 'anomaly', version, anomaly });
   const had =
     last === undefined ? 'what it had' : `version ${last.version} with ${last.ref_count} refs`;
   const archive = record === null ? key : `${key}, which has ${had}`;
-  return new GitError(
+  throw new GitError(
     `the repository is empty now, and was not before: nothing is replaced in the archive ${archive} (move it away to accept this)`,
   );
 }
 
-/**
- * Throws GitError if a local source does not exist. Only asked once git has failed: in a file system that hangs, git can
- * be stopped, but not a call of our own, which would occupy one of the few threads for all files.
- */
-async function requireFolder({ isLocal, location }: Source): Promise<void> {
-  if (!isLocal) return;
-  const found = await nullIfMissing(stat(location));
-  if (found === null) throw new GitError(`there is no folder ${location}${hintAbout(location)}`);
-  if (found.isDirectory() && !(await isRepository(location))) {
-    throw new GitError(`the folder ${location} is no git repository, and holds none`);
-  }
-  if (found.isFile())
-    throw new GitError(`${location} is a file, and no git bundle that can be read`);
+/** Detects an archive that the database lists but that is missing, for example because a disk is not mounted. */
+function withLost(
+  { recordedVersions: { restorable } }: Backup,
+  { record, files }: ArchiveState,
+  fetched: Fetched,
+): Fetched {
+  const isGone = record === null && files.length === 0 && restorable > 0;
+  return isGone && fetched.lost === null ? { ...fetched, lost: describeLost(restorable) } : fetched;
 }
 
-/** What a shell leaves alone within quotes ends up in a path. */
-function hintAbout(path: string): string {
-  if (/(?:^|\/)~/.test(path)) return ': a shell replaces ~ only where it is not in quotes';
-  if (!/[*?[]/.test(path)) return '';
-  return ': a shell replaces a pattern only where it is not in quotes; a folder of repositories needs none';
+/** What is recorded about a repository. Without the database, the note beside the archive says whether it is unchanged. */
+function readState(
+  { journal: { store }, archiveFolder }: BackupContext,
+  { name }: Source,
+  key: string,
+): Promise<RepoState> {
+  return store.read<RepoState>(
+    (db) => readRepoState(db, name, key),
+    async (): Promise<RepoState> => {
+      const record = await readArchiveRecord(archiveFolder, key);
+      const archiveSha256 = record?.archive_sha256 ?? null;
+      return { archiveSha256, otherOwner: null, wasRead: record !== null };
+    },
+  );
+}
+
+function recordedOf(
+  { publishedSha256 }: Job,
+  { archiveSha256, newestVersion, restorableVersions }: RepoState,
+): Pick<Backup, 'recordedSha256' | 'recordedVersions'> {
+  // What an earlier attempt wrote was not there before the run.
+  const restorable = publishedSha256 === null ? (restorableVersions ?? 0) : 0;
+  return {
+    recordedSha256: publishedSha256 ?? archiveSha256,
+    recordedVersions: { newest: newestVersion ?? 0, restorable },
+  };
+}
+
+/** Without the database, confirmations are unknown. */
+function holdOf({ confirmed, hasMissing }: RepoState): Hold {
+  if (confirmed === undefined) return HOLD_ALL;
+  const text = 'many repositories were missing at once, and nobody has confirmed that';
+  return { all: hasMissing === true ? text : null, confirmed };
+}
+
+/** git ends with an error where it cannot flush files. */
+function gitEnvironment({ environment, mirrorLacks }: BackupContext): Environment {
+  if (!mirrorLacks.includes('fsync')) return environment;
+  return { ...environment, ...gitSettings(environment, [['core.fsync', 'none']]) };
+}
+
+/** Throws DiskFull. */
+async function reserveRoom(
+  { room, archiveFolder }: BackupContext,
+  { host }: Source,
+  key: string,
+): Promise<() => void> {
+  const archived = await readArchiveRecord(archiveFolder, key);
+  const archivedBytes = archived === null ? 0 : archiveBytes(archived);
+  return room.reserve(neededBytes(host?.sizeBytes ?? null, archivedBytes));
+}
+
+/** An archive with a fault that no backup can repair is delivered all the same, and reported. */
+function withAltered(delivered: Outcome | Waiting, altered: string): Outcome | Waiting {
+  const damaged = failure(`the archive is damaged: ${altered}`);
+  if (delivered.status !== 'waiting') return damaged;
+  const conclude = async () => {
+    await delivered.conclude();
+    return damaged;
+  };
+  return { status: 'waiting', conclude };
 }
 
 /**
- * Reads a token for each call, because tokens expire during a long run. Throws GitError if there is none at the moment,
- * and RunStopped if the user must log in again or the login cannot be read, since no other repository would work
- * either.
+ * Throws GitError if there is no token at the moment, and RunStopped if the user must log in again or the login cannot
+ * be read, since no other repository would work either.
  */
 async function credentialOf({ host, location }: Source): Promise<GitCredential | null> {
   if (host === null) return null;

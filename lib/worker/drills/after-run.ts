@@ -1,11 +1,9 @@
 import type { OutputStream } from '../base/display.ts';
-import type { RunReport } from '../run/watching/report.ts';
 import { type DrillDeps, performDrills } from './drill-session.ts';
 import { describeDrill, describeDrills, drillEvent } from './drill-text.ts';
 
 /** Options of the drills after a run. */
 export interface DrillsAfterRun {
-  /** 0: no drills. */
   budgetMs: number;
   stdout: OutputStream;
   isJson: boolean;
@@ -13,17 +11,15 @@ export interface DrillsAfterRun {
 
 /**
  * Drills the repositories that are due, after a run has ended and released its locks. The outcome never changes the
- * results of the run.
+ * results of the run. `runId`: null if the run has no number yet.
  */
 export async function drillAfterRun(
   deps: DrillDeps,
-  report: RunReport,
+  runId: number | null,
   { budgetMs, stdout, isJson }: DrillsAfterRun,
 ): Promise<void> {
   const { display, log, signal } = deps;
-  const hasEnded = report.status === 'completed' || report.status === 'failed';
-  if (!hasEnded || budgetMs === 0 || signal.aborted) return;
-  const runId = report.isSpooled ? null : report.id;
+  if (signal.aborted) return;
   try {
     const done = await performDrills(deps, {
       ...{ only: null, isForced: false, identityFile: null, budgetMs, runId },

@@ -8,7 +8,7 @@ import { listRepositories } from '../../restore/list-archives.ts';
 import { startHeartbeat } from '../archive/lease/heartbeat.ts';
 import type { CommandContext } from '../base/command-context.ts';
 import { unlessAway } from '../base/retry.ts';
-import { listSpooledDrills } from '../run/spool/drill-spool.ts';
+import { listSpooledDrills } from '../record/drill-spool.ts';
 
 /** What a claim needs. */
 interface ClaimDeps extends Pick<CommandContext, 'db' | 'clock'> {

@@ -23,7 +23,7 @@ import { counted } from '../../text/units.ts';
 import type { CommandContext } from '../base/command-context.ts';
 import { retryWhileUnavailable, unlessAway } from '../base/retry.ts';
 import type { PushTarget } from '../offsite/destination/target.ts';
-import { deliverDrills, spoolDrill } from '../run/spool/drill-spool.ts';
+import { deliverDrills, spoolDrill } from '../record/drill-spool.ts';
 import { claimNext, holdClaim, isLocked } from './drill-claim.ts';
 import { BudgetUsed } from './drill-fault.ts';
 import { type DrillContext, performDrill, proveEmpty } from './drill-one.ts';

@@ -3,8 +3,8 @@ import { readConfig } from '../../config/read.ts';
 import { confirmOpen, listAnomalies } from '../../records/anomalies/list.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
+import { commandAlertVariables, raiseAfterCommand } from '../base/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../base/command-context.ts';
-import { commandAlertVariables, raiseAfterCommand } from '../run/alerting/command-alerts.ts';
 import { describeUser } from './person.ts';
 import type { AnomalyCommand } from './review-commands.ts';
 

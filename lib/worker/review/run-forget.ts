@@ -16,9 +16,9 @@ import { cleanText } from '../../text/clean-text.ts';
 import { matchesPattern, patternFault } from '../../text/name-pattern.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 import { countRepositories } from '../../text/units.ts';
+import { findMissing } from '../archive/find-missing.ts';
+import { commandAlertVariables, raiseAfterCommand } from '../base/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../base/command-context.ts';
-import { commandAlertVariables, raiseAfterCommand } from '../run/alerting/command-alerts.ts';
-import { findMissing } from '../run/running/look-for-archives.ts';
 import { describeUser } from './person.ts';
 import type { ForgetCommand } from './review-commands.ts';
 

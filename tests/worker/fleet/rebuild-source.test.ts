@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { otherName } from '../../../lib/worker/archive/assign-archives.ts';
+import { newJob } from '../../../lib/worker/backup/backup.ts';
 import { parseLocation, type Source } from '../../../lib/worker/base/source.ts';
 import { openHostAccess } from '../../../lib/worker/logins/host-access.ts';
 import { describeJobs } from '../../../lib/worker/run/fleet/job-facts.ts';
 import { createJobBuilder } from '../../../lib/worker/run/fleet/rebuild-source.ts';
-import { newJob } from '../../../lib/worker/run/schedule/back-up-sources.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { factsAt, useLoginBench } from '../../support/logins.ts';
 

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { createDiskRoom, neededBytes } from '../../../lib/worker/run/schedule/disk-room.ts';
+import { createDiskRoom, neededBytes } from '../../../lib/worker/backup/disk-room.ts';
 
 const MiB = 2 ** 20;
 

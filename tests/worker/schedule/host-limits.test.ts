@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createHostLimits, type Visit } from '../../../lib/worker/run/schedule/host-limits.ts';
+import { createHostLimits, type Visit } from '../../../lib/worker/run/host-limits.ts';
 
 /** How many repositories of a host fit at once. */
 function room(hosts: ReturnType<typeof createHostLimits>, host: string): number {

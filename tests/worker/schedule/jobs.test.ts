@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jobsOf, runJobs, type Turn } from '../../../lib/worker/run/schedule/jobs.ts';
+import { jobsOf, runJobs, type Turn } from '../../../lib/worker/run/jobs.ts';
 import { createTestClock } from '../../support/clock.ts';
 
 const done: Turn = { visit: 'good', restMs: null };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { type HostFacts, parseLocation, type Source } from '../../../lib/worker/base/source.ts';
-import { hostOf, longestFirst } from '../../../lib/worker/run/schedule/order.ts';
+import { hostOf, longestFirst } from '../../../lib/worker/run/order.ts';
 
 const sized = (name: string, sizeBytes: number | null): Source => ({
   ...parseLocation(`https://example.org/${name}`, '/'),

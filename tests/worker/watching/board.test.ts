@@ -1,21 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../../lib/worker/backup/outcome.ts';
 import { createDisplay } from '../../../lib/worker/base/display.ts';
 import { createBoard } from '../../../lib/worker/run/watching/board.ts';
 import { createTestClock } from '../../support/clock.ts';
-
-const failed = { status: 'failed' } as Outcome;
-const empty: Outcome = { status: 'empty' };
-const facts = { durationMs: 1, tries: 1 };
+import { tellTo } from '../../support/run-entries.ts';
 
 /** A terminal with this many columns and lines. */
 function watch({ columns = 80, rows = 24, isTerminal = true } = {}) {
   const clock = createTestClock();
   const written: string[] = [];
   const stream = { columns, rows, write: (text: string) => written.push(text) };
-  const board = createBoard(createDisplay(stream, isTerminal), clock);
-  const begin = (repositories: string[], durations = new Map<string, number>()) =>
-    board.began({ id: 1, isJoined: false, repositories, durations });
+  const board = tellTo(createBoard(createDisplay(stream, isTerminal), clock));
+  const begin = board.began;
   const tick = async (ms = 100) => {
     clock.advance(ms);
     await new Promise(setImmediate);
@@ -41,9 +36,9 @@ describe('the board on a terminal', () => {
       ' 45 % Receiving objects         1.2 MiB  team/b',
     ]);
     board.working('team/b', { phase: 'Resolving deltas', percent: 7, bytes: null });
-    board.ended('team/a', failed, facts);
+    board.ended('team/a', 'failed');
     board.working('team/c', 'cloning');
-    board.rested('team/c');
+    board.resting('team/c');
     await tick();
     expect(shown()).toEqual([
       `${bar(5)} 1 of 4 done, 1 failed, 1.2 MiB received`,
@@ -55,7 +50,7 @@ describe('the board on a terminal', () => {
     const { board, begin, tick, shown } = watch();
     begin(['team/a', 'team/b', 'team/c', 'team/d']);
     board.working('team/a', 'cloning');
-    board.ended('team/a', empty, facts);
+    board.ended('team/a', 'empty');
     board.counted({ done: 3, failed: 1 });
     await tick();
     expect(shown()).toEqual([`${bar(15)} 3 of 4 done, 1 failed`]);
@@ -65,7 +60,7 @@ describe('the board on a terminal', () => {
     // Three of four took six seconds.
     expect(shown()[0]).toBe(`${bar(15)} 3 of 4 done, 1 failed, about 2 s left`);
     board.counted({ done: 2, failed: 0 });
-    board.ended('team/d', empty, facts);
+    board.ended('team/d', 'empty');
     await tick();
     expect(shown()[0]).toContain('4 of 4 done, 1 failed');
   });
@@ -86,7 +81,7 @@ describe('the board on a terminal', () => {
   it('estimates the remaining time from the last durations', async () => {
     const { board, begin, tick, shown } = watch();
     begin(['a/slow', 'a/quick', 'a/new'], new Map(Object.entries({ 'a/slow': 90, 'a/quick': 30 })));
-    board.ended('a/quick', empty, facts);
+    board.ended('a/quick', 'empty');
     await tick(4_999);
     expect(shown()[0]).not.toContain('left');
     await tick(5_001);

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { RunProgress } from '../../../lib/records/recording/progress.ts';
 import { createProgressWriter } from '../../../lib/worker/run/watching/progress-writer.ts';
 import { createTestClock } from '../../support/clock.ts';
+import { tellTo } from '../../support/run-entries.ts';
 
 /** Lets pending work of the writer finish. */
 const settle = () => new Promise(setImmediate);
@@ -10,7 +11,7 @@ function start(write: (progress: RunProgress) => Promise<void>) {
   const clock = createTestClock();
   const errors: unknown[] = [];
   const writer = createProgressWriter({ clock, write, onError: (error) => errors.push(error) });
-  return { clock, errors, writer };
+  return { clock, errors, writer: { ...writer, ...tellTo(writer.watch) } };
 }
 
 it('the progress writer writes a change at once, and the newest of the following ones a second later', async () => {
@@ -36,7 +37,7 @@ it('the progress writer writes a change at once, and the newest of the following
   clock.advance(1_000);
   await settle();
   expect([written.length, clock.sleepers()]).toEqual([2, 0]);
-  writer.rested('a/b');
+  writer.resting('a/b');
   await settle();
   expect(written.at(-1)).toEqual({ bytes: 20, active: [] });
 });
@@ -74,7 +75,7 @@ it('the progress writer continues after a failed write, and writes nothing once 
   clock.advance(1_000);
   await settle();
   expect(writes).toBe(2);
-  writer.rested('a/b');
+  writer.resting('a/b');
   writer.closed();
   clock.advance(1_000);
   await settle();

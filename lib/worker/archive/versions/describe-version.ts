@@ -2,30 +2,34 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestRefs, hashText, type VersionManifest } from '../../../archives/base/manifest.ts';
 import type { VersionEntry } from '../../../archives/base/note.ts';
+import type { Git } from '../../../git/git.ts';
 import type { NewAnomaly } from '../../../records/anomalies/kinds.ts';
+import type { VersionFacts } from '../../base/run-entry.ts';
 import type { Source } from '../../base/source.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 import { type ArchiveRecord, type ArchiveState, archiveBytes } from '../archive.ts';
 import type { BundleContents } from '../bundle-file.ts';
 import { listManifests } from '../manifests.ts';
 import { type Place, publishManifest } from '../publish.ts';
-import type { RepositoryBackup } from '../repository-backup.ts';
-import type { VersionFacts } from '../version-facts.ts';
 import type { ArchivedRefs } from './archived-refs.ts';
 import { timeOfNext } from './version-time.ts';
 
 /** What writing a version needs from its run. */
-export type VersionOptions = Pick<
-  RepositoryBackup,
-  | 'git'
-  | 'source'
-  | 'runId'
-  | 'now'
-  | 'incrementsFromBytes'
-  | 'recordedSha256'
-  | 'recordedVersions'
-  | 'packTimeoutMs'
->;
+export interface VersionOptions {
+  git: Git;
+  source: Source;
+  runId: number | null;
+  /** SHA-256 of the archive according to the database; null if there is none. */
+  recordedSha256: string | null;
+  /** The versions according to the database: the newest number, and how many can be restored. */
+  recordedVersions: { newest: number; restorable: number };
+  /** Full bundles of at least this size get increments. */
+  incrementsFromBytes: number;
+  /** Milliseconds since the epoch, as far as known. */
+  now(): number;
+  /** Milliseconds that packing may take in addition to what the size needs. Default: 10 minutes. */
+  packTimeoutMs?: number;
+}
 
 /** The contents of a version. */
 export interface VersionContents extends BundleContents {

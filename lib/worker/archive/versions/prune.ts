@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keptName, manifestFolder, manifestName } from '../../../archives/base/manifest.ts';
 import type { VersionEntry } from '../../../archives/base/note.ts';
+import type { RetentionPolicy } from '../../../config/archives.ts';
 import type { Git } from '../../../git/git.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
 import { setKeptRefs } from '../../mirror/mirror-refs.ts';
@@ -9,8 +10,7 @@ import type { Refs } from '../../mirror/refs.ts';
 import { type ArchiveRecord, bundlesOf, findBadFile } from '../archive.ts';
 import { readManifest } from '../manifests.ts';
 import { type Place, settleNote } from '../publish.ts';
-import type { RepositoryBackup } from '../repository-backup.ts';
-import { selectPruned } from '../retention.ts';
+import { type Hold, selectPruned } from '../retention.ts';
 import { findOverwritten } from './overwritten.ts';
 import { describeFuture } from './version-time.ts';
 
@@ -23,7 +23,18 @@ interface MirroredArchive {
   refs: Refs;
 }
 
-type PruneOptions = Pick<RepositoryBackup, 'git' | 'retention' | 'now' | 'checkClock' | 'hold'>;
+/** What decides which versions are pruned. */
+export interface PruneOptions {
+  git: Git;
+  /** Which versions are kept. */
+  retention: RetentionPolicy;
+  /** What prevents versions from being pruned. */
+  hold: Hold;
+  /** Milliseconds since the epoch, as far as known: `checkClock` corrects it. */
+  now(): number;
+  /** Describes how this machine's clock is wrong; null if it is right or cannot be checked. */
+  checkClock(): Promise<string | null>;
+}
 
 /** The pruned versions, and the note without them. */
 export interface Pruned {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { digestRefs } from '../../../archives/base/manifest.ts';
 import type { Increment } from '../../../archives/base/note.ts';
 import { nullIfMissing } from '../../../files.ts';
+import type { VersionFacts } from '../../base/run-entry.ts';
 import { type Mirror, repack } from '../../mirror/mirror.ts';
 import { type ArchiveRecord, type ArchiveState, sealBundle } from '../archive.ts';
 import { measureNew, writeFullBundle, writeIncrement } from '../bundle-file.ts';
@@ -15,7 +16,6 @@ import {
   settleNote,
 } from '../publish.ts';
 import { firstIncrement } from '../set-aside.ts';
-import type { VersionFacts } from '../version-facts.ts';
 import {
   describeFacts,
   describeManifest,

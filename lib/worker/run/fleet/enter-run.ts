@@ -14,7 +14,7 @@ import { cleanText } from '../../../text/clean-text.ts';
 import { makeArchiveFolder } from '../../archive/archive.ts';
 import type { MachineLease } from '../../archive/lease/machine-lease.ts';
 import type { Source } from '../../base/source.ts';
-import type { RunDeps } from '../schedule/run-deps.ts';
+import type { RunDeps } from '../run-deps.ts';
 import { hasFolderToken, removeFolderToken, writeFolderToken } from './folder-token.ts';
 
 /** A run may end and another begin between two looks, but not this often by chance. */

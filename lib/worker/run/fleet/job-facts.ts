@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { NewRunJob } from '../../../records/fleet/jobs.ts';
 import { isLoopback, type Source, sourceUses } from '../../base/source.ts';
-import type { JobList } from '../schedule/back-up-sources.ts';
-import { hostOf } from '../schedule/order.ts';
+import type { JobList } from '../back-up-each.ts';
+import { hostOf } from '../order.ts';
 
 const text = z.string().max(10_000);
 

@@ -10,10 +10,10 @@ import {
 import type { StartedRun } from '../../../records/recording/runs.ts';
 import { cleanText } from '../../../text/clean-text.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
+import type { StoredEntry } from '../../base/run-entry.ts';
 import { RunStopped } from '../../base/stop.ts';
-import type { RunEntry } from '../spool/run-entry.ts';
-import type { RunStore } from '../spool/run-store.ts';
-import { writeEntry } from '../spool/write-entry.ts';
+import type { RunStore } from '../../record/run-store.ts';
+import { writeEntry } from '../../record/write-entry.ts';
 import type { LeaseWatch } from './lease-watch.ts';
 
 /** Shorter than the lease, so that a retried statement ends before it does. */
@@ -53,7 +53,9 @@ export function openMemberStore(options: MemberStoreOptions): RunStore {
     }
   };
   const stopUnreachable = () => Promise.reject(new RunStopped(UNREACHABLE));
-  const finish = async (entry: Extract<RunEntry, { type: 'result' | 'unchanged' | 'unread' }>) => {
+  const finish = async (
+    entry: Extract<StoredEntry, { type: 'result' | 'unchanged' | 'unread' }>,
+  ) => {
     const { repository } = entry;
     if (!held.has(repository)) await addHeldJob(db, member, repository);
     const isOurs =

@@ -3,8 +3,8 @@ import { AppError } from '../../../errors.ts';
 import { findActiveRun } from '../../../records/recording/runs.ts';
 import { takeMachineLease } from '../../archive/lease/machine-lease.ts';
 import type { Source } from '../../base/source.ts';
-import type { RunDeps } from '../schedule/run-deps.ts';
-import { deliverSpools } from '../spool/deliver-spools.ts';
+import { deliverSpools } from '../../record/deliver-spools.ts';
+import type { RunDeps } from '../run-deps.ts';
 import type { RunReport } from '../watching/report.ts';
 import { findOrStart } from './enter-run.ts';
 import { databaseUnreachable, takePart } from './take-part.ts';
@@ -46,7 +46,7 @@ export async function performSharedRun(
       if (report !== null) return report;
     }
   } finally {
-    deps.events.closed();
+    deps.watch({ type: 'closed' });
     // The run of a killed worker that is noted here is no longer active.
     lease.release(hasEntered);
   }

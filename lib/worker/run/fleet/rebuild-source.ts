@@ -2,6 +2,7 @@ import { loadOnce } from '../../../async.ts';
 import { parseJson } from '../../../json.ts';
 import { cleanText } from '../../../text/clean-text.ts';
 import { otherName } from '../../archive/assign-archives.ts';
+import { type Job, newJob } from '../../backup/backup.ts';
 import { isLoopback, parseLocation, type Source } from '../../base/source.ts';
 import { describeRefusedLogin } from '../../base/stop.ts';
 import { createGitHostClient } from '../../hosts/client.ts';
@@ -10,9 +11,7 @@ import { isRepositoryName } from '../../hosts/host-repository.ts';
 import { describeAccess, lookUpRepository } from '../../hosts/look-up.ts';
 import type { HostAccess } from '../../logins/host-access.ts';
 import { openTokenSource } from '../../logins/token-source.ts';
-import type { Job } from '../schedule/attempt.ts';
-import { newJob } from '../schedule/back-up-sources.ts';
-import { hostOf } from '../schedule/order.ts';
+import { hostOf } from '../order.ts';
 import { type JobFacts, jobFacts } from './job-facts.ts';
 
 /** Builds jobs from the rows that another worker has published. */

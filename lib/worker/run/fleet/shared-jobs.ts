@@ -6,10 +6,10 @@ import {
   readSharedRun,
 } from '../../../records/fleet/jobs.ts';
 import type { Member } from '../../../records/fleet/members.ts';
+import type { Job } from '../../backup/backup.ts';
 import { onMachine, RunStopped } from '../../base/stop.ts';
-import type { Job } from '../schedule/attempt.ts';
-import type { JobSource } from '../schedule/jobs.ts';
-import type { Journal } from '../spool/journal.ts';
+import type { Journal } from '../../record/journal.ts';
+import type { JobSource } from '../jobs.ts';
 import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
@@ -36,7 +36,7 @@ interface SharedJobsOptions {
   /** Called once all jobs are published. */
   onListed(): Promise<void>;
   /** Called with the counts of all members together. */
-  onCounted(counts: RunCounts): void;
+  onCounted(counts: RunCounts): Promise<void>;
 }
 
 /** The jobs of a run that this member claims. */
@@ -86,14 +86,14 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
           if (!state.isActive) return 'over';
           if (state.isListed) {
             await noticeList();
-            onCounted(state);
+            await onCounted(state);
           } else if (!state.hasStarter) {
             throw new RunStopped(STARTER_GONE);
           }
           return 'later';
         }
         await noticeList();
-        onCounted(claimed);
+        await onCounted(claimed);
         held.set(claimed.repository, claimed.id);
         hasEnd = claimed.kind === 'end';
         if (hasEnd) return 'over';
@@ -111,6 +111,6 @@ export async function recordLost(
   errorMessage: string,
 ): Promise<void> {
   const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
-  await journal.record({ ...none, repository, status: 'failed', errorMessage });
+  await journal.tell({ type: 'result', ...none, repository, status: 'failed', errorMessage });
   await journal.note('error', errorMessage, repository);
 }

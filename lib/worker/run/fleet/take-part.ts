@@ -5,23 +5,18 @@ import { readSharedFigures } from '../../../records/fleet/ending.ts';
 import { listRunJobs, publishJobs, readSharedRun } from '../../../records/fleet/jobs.ts';
 import { leaveRun } from '../../../records/fleet/members.ts';
 import { STALE_RUN_MESSAGE } from '../../../records/runs/stale-runs.ts';
+import type { Job } from '../../backup/backup.ts';
+import { openRunTime } from '../../backup/run-time.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { Source } from '../../base/source.ts';
 import { describeStop, onMachine, RunStopped } from '../../base/stop.ts';
-import {
-  newProgress,
-  openAccess,
-  planRun,
-  prepareFolders,
-  type RunProgress,
-  workOn,
-} from '../running/back-up.ts';
-import { followRun } from '../running/follow-run.ts';
-import { withPlaces } from '../running/places.ts';
-import type { Job } from '../schedule/attempt.ts';
-import type { RunContext, RunDeps } from '../schedule/run-deps.ts';
-import { openRunTime } from '../schedule/run-time.ts';
-import type { DeliveryRemark } from '../spool/deliver-spools.ts';
+import type { DeliveryRemark } from '../../record/deliver-spools.ts';
+import { backUpEach } from '../back-up-each.ts';
+import { followRun } from '../follow-run.ts';
+import { prepareFolders } from '../prepare-folders.ts';
+import { openAccess, planRun } from '../run.ts';
+import { newProgress, type RunContext, type RunDeps, type RunProgress } from '../run-deps.ts';
+import { withTargets } from '../targets.ts';
 import type { RunReport } from '../watching/report.ts';
 import { concludeJobs, endSharedRun, reportShared } from './end-shared-run.ts';
 import type { EnteredRun } from './enter-run.ts';
@@ -59,7 +54,7 @@ export async function takePart(
   const stop = (error: unknown) => lost.abort(error);
   const held = new Map<string, string>();
   const watch = watchLease(clock);
-  const { journal, events, end } = await followRun(
+  const { journal, end } = await followRun(
     deps,
     () => openMemberStore({ db, clock, run, member, watch, held, signal }),
     { stop, taken: TAKEN },
@@ -73,7 +68,6 @@ export async function takePart(
   };
   const context = {
     ...deps,
-    events,
     journal,
     signal,
     stop,
@@ -149,7 +143,7 @@ function endsUnlisted({ entered, isListed }: Part, why: string): boolean {
 
 /** Lists the repositories if this member is the starter, and works until nothing is left. Throws what stops it. */
 async function work(context: RunContext, part: Part, progress: RunProgress): Promise<void> {
-  const { journal, target, events } = context;
+  const { journal, target } = context;
   const { entered, given, held, hasFolder } = part;
   const { member, run } = entered;
   const access = openAccess(context);
@@ -176,21 +170,21 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
     return announceList(context, entered);
   };
   const builder = createJobBuilder(access, target !== null);
-  await withPlaces(context, access, async (places) => {
+  await withTargets(context, access, async (targets) => {
     const jobs: SharedJobs = openSharedJobs({
       ...{ member, journal, builder, own, held, hasFolder, onListed },
-      onCounted: events.counted,
+      onCounted: ({ done, failed }) => journal.tell({ type: 'counted', done, failed }),
     });
-    await workOn(context, jobs, places, progress);
+    await backUpEach(context, jobs, targets, progress);
     if (!jobs.hasEnd()) return;
-    await places.tidy(journal.note);
-    await concludeJobs(context, entered, held, places.measured);
+    await targets.tidy(journal.note);
+    await concludeJobs(context, entered, held, targets.measured);
     part.hasEnd = true;
   });
 }
 
 async function announceList(
-  { events, journal }: RunContext,
+  { journal }: RunContext,
   { run: { id }, member }: EnteredRun,
 ): Promise<void> {
   const all = await journal.store.read(
@@ -203,7 +197,8 @@ async function announceList(
   );
   const repositories = listed.map(({ repository }) => repository);
   const durations = new Map(known);
-  events.began({ id, isJoined: !member.isStarter, repositories, durations });
+  const isJoined = !member.isStarter;
+  await journal.tell({ type: 'began', id, isJoined, repositories, durations });
 }
 
 /** Gives back this worker's jobs. Returns how many other members are left. */

@@ -2,10 +2,9 @@ import type { Clock } from '../../../clock.ts';
 import type { ActiveRepository } from '../../../records/recording/progress.ts';
 import { cleanText } from '../../../text/clean-text.ts';
 import { formatBytes, formatDuration } from '../../../text/units.ts';
-import { isFailure } from '../../backup/outcome.ts';
 import type { Display } from '../../base/display.ts';
+import type { Watcher } from '../../base/run-entry.ts';
 import { createActivity } from './activity.ts';
-import type { RunEvents } from './run-events.ts';
 
 const REDRAW_MS = 100;
 const BAR_WIDTH = 20;
@@ -17,7 +16,7 @@ const MIN_ELAPSED_MS = 5_000;
  * Shows a run to a person: each log line as it is written and, on a terminal, one line below them for the run and one
  * for each repository in progress, redrawn at most ten times a second.
  */
-export function createBoard(display: Display, clock: Clock): RunEvents {
+export function createBoard(display: Display, clock: Clock): Watcher {
   const activity = createActivity();
   const ending = new AbortController();
   let left: TimeLeft = createTimeLeft([], new Map());
@@ -59,42 +58,37 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
     return `${bar} ${facts.join(', ')}`;
   };
 
-  return {
-    began({ repositories, durations }) {
-      left = createTimeLeft(repositories, durations);
-      began = clock.now();
-      total = repositories.length;
-      draw();
-    },
-    logged({ level, message, repository }) {
-      const prefix = level === 'info' ? '' : `${level}: `;
-      display.line(`${repository === null ? '' : `${repository}: `}${prefix}${message}`);
-    },
-    working(repository, doing) {
-      activity.working(repository, doing);
-      draw();
-    },
-    rested(repository) {
-      activity.rested(repository);
-      draw();
-    },
-    ended(repository, outcome) {
-      activity.ended(repository);
-      left.done(repository);
-      own++;
-      done++;
-      if (isFailure(outcome)) failed++;
-      draw();
-    },
-    counted(counts) {
-      done = Math.min(total, Math.max(done, counts.done));
-      failed = Math.max(failed, counts.failed);
-      draw();
-    },
-    closed() {
-      ending.abort();
-      display.clear();
-    },
+  return (entry) => {
+    activity.watch(entry);
+    switch (entry.type) {
+      case 'began':
+        left = createTimeLeft(entry.repositories, entry.durations);
+        began = clock.now();
+        total = entry.repositories.length;
+        return draw();
+      case 'log': {
+        const { level, message, repository } = entry;
+        const prefix = level === 'info' ? '' : `${level}: `;
+        display.line(`${repository === null ? '' : `${repository}: `}${prefix}${message}`);
+        return;
+      }
+      case 'working':
+      case 'resting':
+        return draw();
+      case 'ended':
+        left.done(entry.repository);
+        own++;
+        done++;
+        if (entry.failure !== null) failed++;
+        return draw();
+      case 'counted':
+        done = Math.min(total, Math.max(done, entry.done));
+        failed = Math.max(failed, entry.failed);
+        return draw();
+      case 'closed':
+        ending.abort();
+        display.clear();
+    }
   };
 }
 

@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
 import { cutText } from '../../../security/redaction/cut-text.ts';
 import type { Redactor } from '../../../security/redaction/redactor.ts';
+import type { Watcher } from '../../base/run-entry.ts';
 import { describeReport, type RunReport } from './report.ts';
-import type { RunEvents } from './run-events.ts';
 
 // The pings of Healthchecks (https://healthchecks.io/docs/http_api/), which other services understand too: the plain
 // address for success, `/start` and `/fail`. All pings of one run have the same `rid`, also those of several workers.
@@ -16,8 +16,8 @@ const MAX_TEXT_LENGTH = 10_000;
 
 /** Reports to another service how runs end, so that it notices when no run ends. */
 export interface DeadMansSwitch {
-  /** A watcher that reports the start of a run. */
-  watch(): Pick<RunEvents, 'began'>;
+  /** Reports the start of a run. */
+  watch: Watcher;
   /** Reports how a run ended: as a success only if every repository succeeded. */
   ended(report: RunReport): Promise<void>;
   /** Reports why there was no run. */
@@ -86,12 +86,11 @@ export function createDeadMansSwitch(
   }
 
   return {
-    watch: () => ({
-      began: ({ id, isJoined }) => {
-        if (id !== null) rid = ridOf(id);
-        if (!isJoined) starting = send('/start', '');
-      },
-    }),
+    watch(entry) {
+      if (entry.type !== 'began') return;
+      if (entry.id !== null) rid = ridOf(entry.id);
+      if (!entry.isJoined) starting = send('/start', '');
+    },
     async ended(report) {
       // The other run, or the other workers of this one, send their own pings.
       if (report.status === 'refused' || report.status === 'left') return;

@@ -1,52 +1,50 @@
 import type { Clock } from '../../../clock.ts';
 import { cleanText } from '../../../text/clean-text.ts';
-import { isFailure } from '../../backup/outcome.ts';
 import type { OutputStream } from '../../base/display.ts';
+import type { Watcher } from '../../base/run-entry.ts';
 import type { RunReport } from './report.ts';
-import type { RunEvents } from './run-events.ts';
 
 /** How often the progress of one repository is printed. */
 const PROGRESS_MS = 1_000;
 
 /** Reports a run's progress to a program: one JSON object per line. */
-export function createJsonLines(stdout: OutputStream, clock: Clock): Partial<RunEvents> {
+export function createJsonLines(stdout: OutputStream, clock: Clock): Watcher {
   const shownAt = new Map<string, { at: number; phase: string }>();
-  const print = (event: string, facts: object) =>
-    stdout.write(
-      `${JSON.stringify({ event, at: new Date(clock.now()).toISOString(), ...facts })}\n`,
-    );
-  return {
-    began({ id, repositories }) {
-      print('run', { run_id: id, total_repos: repositories.length });
-    },
-    logged({ level, message, repository }) {
-      print('log', { level, repository, message });
-    },
-    working(repository, doing) {
-      const progress =
-        typeof doing === 'string' ? { phase: doing, percent: null, bytes: null } : doing;
-      const last = shownAt.get(repository);
-      const isNew = last === undefined || last.phase !== progress.phase;
-      if (!isNew && clock.now() - last.at < PROGRESS_MS) return;
-      shownAt.set(repository, { at: clock.now(), phase: progress.phase });
-      print('progress', { repository, ...progress });
-    },
-    rested(repository) {
-      shownAt.delete(repository);
-    },
-    ended(repository, outcome, { durationMs, tries }) {
-      shownAt.delete(repository);
-      const facts = { repository, status: outcome.status, duration_ms: durationMs, tries };
-      if (isFailure(outcome)) {
-        const { errorMessage, fault } = outcome;
-        print('result', { ...facts, error_message: errorMessage, reason: fault.kind });
-      } else if (outcome.status === 'empty') print('result', facts);
-      else {
-        const { key, record } = outcome;
-        const archive = { archive_key: key, archive_size_bytes: record.archive_size_bytes };
-        print('result', { ...facts, ...archive });
+  const print = (event: string, facts: object) => {
+    const at = new Date(clock.now()).toISOString();
+    stdout.write(`${JSON.stringify({ event, at, ...facts })}\n`);
+  };
+  return (entry) => {
+    switch (entry.type) {
+      case 'began':
+        return print('run', { run_id: entry.id, total_repos: entry.repositories.length });
+      case 'log': {
+        const { level, repository, message } = entry;
+        return print('log', { level, repository, message });
       }
-    },
+      case 'working': {
+        const { repository, doing } = entry;
+        const progress =
+          typeof doing === 'string' ? { phase: doing, percent: null, bytes: null } : doing;
+        const last = shownAt.get(repository);
+        const isNew = last === undefined || last.phase !== progress.phase;
+        if (!isNew && clock.now() - last.at < PROGRESS_MS) return;
+        shownAt.set(repository, { at: clock.now(), phase: progress.phase });
+        return print('progress', { repository, ...progress });
+      }
+      case 'resting':
+        shownAt.delete(entry.repository);
+        return;
+      case 'ended': {
+        const { repository, status, durationMs, tries, failure, archive } = entry;
+        shownAt.delete(repository);
+        print('result', {
+          ...{ repository, status, duration_ms: durationMs, tries },
+          ...(failure && { error_message: failure.errorMessage, reason: failure.kind }),
+          ...(archive && { archive_key: archive.key, archive_size_bytes: archive.sizeBytes }),
+        });
+      }
+    }
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../clock.ts';
 import type { RunProgress } from '../../../records/recording/progress.ts';
+import type { Watcher } from '../../base/run-entry.ts';
 import { createActivity } from './activity.ts';
-import type { RunEvents } from './run-events.ts';
 
 const WRITE_MS = 1_000;
 
@@ -14,7 +14,8 @@ interface ProgressWriterOptions {
 }
 
 /** Stores the progress of a run. */
-interface ProgressWriter extends Pick<RunEvents, 'working' | 'rested' | 'ended' | 'closed'> {
+interface ProgressWriter {
+  watch: Watcher;
   current(): RunProgress;
 }
 
@@ -52,19 +53,12 @@ export function createProgressWriter(options: ProgressWriterOptions): ProgressWr
     void writeChanges();
   };
   return {
-    working(repository, doing) {
-      activity.working(repository, doing);
+    watch(entry) {
+      if (entry.type === 'closed') return ending.abort();
+      if (entry.type !== 'working' && entry.type !== 'resting' && entry.type !== 'ended') return;
+      activity.watch(entry);
       change();
     },
-    rested(repository) {
-      activity.rested(repository);
-      change();
-    },
-    ended(repository) {
-      activity.ended(repository);
-      change();
-    },
-    closed: () => ending.abort(),
     current: activity.current,
   };
 }

@@ -1,0 +1,30 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { manifestFolder, manifestName } from '../../archives/base/manifest.ts';
+import { nullIfMissing } from '../../files.ts';
+import { readArchiveState } from './archive.ts';
+
+/** Says which file the newest version of an archive needs that is missing or cut off; null if none. */
+export async function findMissing(
+  folder: string,
+  key: string,
+  there: ReadonlySet<string>,
+): Promise<string | null> {
+  const { record, files, versions } = await readArchiveState(folder, key);
+  const [bundle, ...increments] = files;
+  if (bundle === undefined) return `${key} is missing`;
+  if (bundle.sizeBytes === 0) return `${key} is empty`;
+  const sizes = [record?.archive_size_bytes, record?.replacing?.size_bytes ?? undefined];
+  if (record !== null && !sizes.includes(bundle.sizeBytes)) return `${key} has another size`;
+  for (const { name, sizeBytes } of increments) {
+    if (!there.has(name)) return `${name} is missing`;
+    const size = (await nullIfMissing(stat(join(folder, name))))?.size;
+    if (size !== sizeBytes) return `${name} has another size`;
+  }
+  const newest = versions.at(-1);
+  if (newest === undefined) return null;
+  const manifest = join(manifestFolder(key), manifestName(newest.version));
+  return (await nullIfMissing(stat(join(folder, manifest)))) === null
+    ? `${manifest} is missing`
+    : null;
+}
