@@ -152,6 +152,7 @@ const atLine = ({ source, flags }: RegExp) => new RegExp(`^${LINE_START}${source
 const places: readonly RegExp[] = [
   /\becho[ \t]{1,4}["']?[\w.-]{1,64}:([^\s"'\0|]{1,200})["']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]{1,4})?chpasswd\b/g,
   /\becho[ \t]{1,4}(?:-n[ \t]{1,4})?["']?([^\s"'\0|$`]{1,200})["']?[ \t]{0,4}\|(?:[^\r\n|\0]{0,200}--password-stdin|[ \t]{0,4}sudo[ \t]{1,4}-\w{0,4}S)\b/g,
+  /(?<![A-Za-z])pass(?:word|phrase|wd)?[_-]?command["'`\\]{0,3}[ \t]{0,4}[=: \t][ \t]{0,4}["'\\]{0,3}(?:echo|printf)[ \t]{1,4}(?:(?:-n|%s)[ \t]{1,4})?["']?([^\s"'\0$`\\]{1,200})/gi,
   /\bConvertTo-SecureString[ \t]{1,4}(?:-String[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
   /(?:--with-token|--password-stdin|--token-stdin)[ \t]{0,4}<<<[ \t]{0,4}["']?([^\s"'\0$`]{1,400})/g,
   // SQL

@@ -13,6 +13,11 @@ const markedFormats: readonly { mark: RegExp; before: RegExp; isBeforeSecret: bo
   // Azure AD, Discord
   marked(/\dQ~[\w.~-]{31,34}/g, /(?<![\w.~-])[\w~.-]{3}$/),
   marked(/\.[\w-]{6}\.[\w-]{27,40}(?![\w.-])/g, /(?<![\w-])[MNO][A-Za-z\d]{22,27}$/),
+  // An older token of Vault
+  marked(
+    /\.(?=[A-Za-z]{0,23}\d)(?=[a-z\d]{0,23}[A-Z])[A-Za-z\d]{24}(?![\w.(-])/g,
+    /(?<![\w.-])[sb]$/,
+  ),
   marked(/\.atlasv1\.[\w=-]{60,128}/g, /(?<![A-Za-z\d])[A-Za-z\d]{14}$/),
   marked(/-us\d{1,2}(?![A-Za-z\d])/g, /(?<![A-Za-z\d])[\da-f]{32}$/),
   marked(/_mmk(?![A-Za-z\d])/g, /(?<![A-Za-z\d])[A-Za-z\d]{6}_[A-Za-z\d]{29}$/),

@@ -52,7 +52,7 @@ const wrapper =
   /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=\\{0,3}["'`])|string\(\d{1,5}\) (?=")|\{\s{0,8}\\{0,3}["']?(?:value|stringValue|plaintext)\\{0,3}["']?\s{0,8}[:=]\s{0,8}(?=\\{0,3}["'])/y;
 /** Between a name and a value that looks random. */
 const randomGap =
-  /[ \t](?:\|[ \t](?=`?[^\s|`]{8,64}`?[ \t]\|)(?=`?[A-Za-z\d!#$%&*+,;:?@_-]{1,64}`?[ \t])(?=[^\s|]{0,64}\d)(?=[^\s|]{0,64}[A-Za-z])|(?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{20,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z]))/y;
+  /[ \t](?:\|[ \t](?=`?[^\s|`]{8,64}`?[ \t]\|)(?=`?[A-Za-z\d!#$%&*+,;:?@_-]{1,64}`?[ \t])(?=[^\s|]{0,64}\d)(?=[^\s|]{0,64}[A-Za-z])|(?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{16,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z]))/y;
 /** An anchor or a type of YAML before the value, but no tag that reads the value elsewhere. */
 const yamlProperty = /(?:&[\w-]{1,60}|!!?(?:str|binary)?)[ \t]{1,8}(?=\S)/y;
 /** The head of a YAML block. */
@@ -78,7 +78,8 @@ const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/
 const instructionBefore =
   /(?:^|\n|\d[Z\]]{0,2}[ \t]|\|[ \t])(?:remote: |[+>-])?\s{0,8}(?:ENV|ARG|setenv|setx|#define)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
 /** A keyword of a map, or a definition, in Lisp and Clojure: `{:password "…"}`, `(setq password "…")` */
-const keywordBefore = /[\s{(,]:[\w.-]{0,60}$|\((?:setq|setf|def\w{0,12})[ \t]{1,4}[*\w.-]{0,60}$/;
+const keywordBefore =
+  /(?:^|[\s{(,]):[\w.-]{0,60}$|\((?:setq|setf|def\w{0,12})[ \t]{1,4}[*\w.-]{0,60}$/;
 const callBefore = /\w\(\s{0,8}["'][\w.-]{0,60}$/;
 const MAX_LOOK_BEHIND = 300;
 /** Longer harmless values are skipped. */

@@ -65,7 +65,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   form('cmVmd', /[A-Za-z\d]{59}(?![A-Za-z\d+/=])/y),
   // Models
   form('sk-', /[\w-]{8,8192}/y),
-  form('hf_ api_org_', /[A-Za-z]{30,64}/y),
+  form('hf_ api_org_', /[A-Za-z\d]{30,64}(?![A-Za-z\d])/y),
   // Without hyphens, to exclude names such as `csk-app-server-…`.
   form('xai- pplx- csk-', /\w{32,256}/y),
   form('nvapi-', /[\w-]{60,256}/y),
@@ -89,6 +89,14 @@ export const tokenFormats: readonly TokenFormat[] = [
   form('ops_eyJ', /[\w+/=-]{100,4096}/y),
   form('A3-', /[A-Z\d]{6}(?:-[A-Z\d]{5,11}){4,5}/y),
   form('p8e-', /[A-Za-z\d]{32}/y),
+  form('dnkey-', /[a-z\d=_-]{26}-[a-z\d=_-]{52}/y),
+  form('API-', /[A-Z\d]{25,36}(?![A-Za-z\d])/y),
+  form('AQVN', /[\w-]{35,38}(?![\w-])/y),
+  form('ico- tk-us-', /[\w-]{32,64}/y),
+  form('s-s4t2ud- s-s4t2af-', /[\da-f]{64}/y),
+  form('oauth:', /[a-z\d]{30}(?![A-Za-z\d])/y),
+  form('fio-u-', /[\w=-]{64}/y),
+  form('aio_ rnd_ rpa_', /[A-Za-z\d]{28,48}(?![A-Za-z\d])/y),
   form('dt0c01. dt0s01. dt0s16.', /[A-Z\d]{24}\.[A-Z\d]{64}/y),
   form('sl.', /[\w-]{100,2048}/y),
   // Hashes of passwords

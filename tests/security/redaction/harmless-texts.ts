@@ -657,4 +657,12 @@ export const harmlessTexts: readonly string[] = [
   '{:password-policy "at least twelve"}',
   'net user ada /delete',
   '2026-11-28T01:00:00Z a:5432:b:c',
+  'the token of this request',
+  's.replaceAllWithTheDefaults',
+  'BACKUP_PASSWORD_COMMAND is not set',
+  'API-REFERENCE-OF-THIS-SERVICE',
+  'oauth:authorize',
+  'restic --password-command "pass show restic"',
+  'aio_pika.connect_robust',
+  'the key 5f2b8c9d1e3a4f6b of the cache',
 ];

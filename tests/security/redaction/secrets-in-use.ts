@@ -17,6 +17,16 @@ const name = 'hunter2-Zq7';
 const githubToken = join('gh', 'p_', take(36));
 const azureSecret = join('aB3', '8Q~', take(34));
 const discordBot = join('MTA1', take(20), '.', 'Gh4k2x', '.', take(38));
+const huggingFace = join('hf', '_', take(34));
+const vault = join('s', '.', take(24));
+const octopus = join('API', '-', take(26).toUpperCase());
+const twitch = join('oauth', ':', take(30).toLowerCase());
+const frame = join('fio', '-u-', take(64));
+const defined = join('dnkey', '-', take(26).toLowerCase(), '-', take(52).toLowerCase());
+const yandex = join('AQ', 'VN', take(36));
+const scalingo = join('tk-us', '-', take(48));
+const school = join('s-s4t2', 'ud-', hex.slice(0, 64));
+const adafruit = join('aio', '_', take(28));
 const notion = join('secret', '_', take(43));
 const key = pem(join('RSA PRIV', 'ATE KEY'), 4);
 const keyLines = pemBody(4);
@@ -978,4 +988,23 @@ export const secretsInUse: readonly SecretShape[] = [
   shape('JSON in an address', `%7B%22password%22%3A%22${word}%22%7D`, word),
   shape('a salt', `define( "AUTH_SALT", "${word}!x#${word}" );`, word),
   shape('a token from a here string', `gh auth login --with-token <<< ${word}`, word),
+  shape('a token of Hugging Face', `login ${huggingFace}`, huggingFace),
+  shape('an older token of Vault', `token is ${vault}, renewable`, vault, 'renewable'),
+  shape('a key of Octopus', `push with ${octopus}`, octopus),
+  shape('a token of Twitch', `PASS ${twitch}`, twitch),
+  shape('a token of Frame.io', `use ${frame}`, frame),
+  shape('a key of Defined Networking', `use ${defined}`, defined),
+  shape('a key of Yandex', `use ${yandex}`, yandex),
+  shape('a token of Scalingo', `use ${scalingo}`, scalingo),
+  shape('a secret of 42', `use ${school}`, school),
+  shape('a key of Adafruit', `use ${adafruit}`, adafruit),
+  shape('a keyword at the start', `:password "${word}"`, word),
+  shape('a key in prose', `use apikey ${take(18)} there`, take(18), 'there'),
+  shape(
+    'a command that prints a password',
+    `restic -r s3:x --password-command 'echo ${word}'`,
+    word,
+    '--password-command',
+  ),
+  shape('a variable with such a command', `RESTIC_PASSWORD_COMMAND="echo ${word}"`, word),
 ];
