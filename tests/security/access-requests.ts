@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { askStream, scriptChat } from '../support/chat.ts';
+import { askStream, say, scriptChat } from '../support/chat.ts';
 import { ADDRESSES } from '../support/mail.ts';
 import { asMessage, connectSse } from '../support/mcp.ts';
 import { ADA } from '../support/observatory-client.ts';
@@ -316,11 +316,12 @@ async function question(world: RequestWorld): Promise<{ session_id: string; ques
 /** A tool call of the user's turn that waits for confirmation. */
 async function confirmation(world: RequestWorld): Promise<AccessRequest> {
   const args = { subject: MARK, recipients: [ADDRESSES[0]], content_markdown: MARK };
-  scriptChat(
-    world.gateway,
-    { calls: [{ id: 'mail', name: 'send_report_email', args }] },
-    { text: ['Done.'] },
-  );
+  // By what is asked, because a turn that was confirmed before may still ask how to go on.
+  world.gateway.routes.set('/chat/completions', ({ body }, response) => {
+    const isAnswered = JSON.stringify(body).includes('"role":"tool"');
+    const call = { id: 'mail', name: 'send_report_email', args };
+    void say(isAnswered ? { text: ['Done.'] } : { calls: [call] }, response);
+  });
   const post = (path: string, value: unknown) => asUser(world, path, value);
   const turn = await askStream({ post }, { question: 'Mail it.' });
   const { confirm_id } = await turn.until('confirm_required');
