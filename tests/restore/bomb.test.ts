@@ -28,11 +28,12 @@ beforeAll(async () => {
   expect((await call('run', ...sources)).code).toBe(0);
 }, 120_000);
 
+/** On a busy machine, the minute for counting may be over first. */
+const tooMany =
+  /it(?: has more than 1000000 files and folders|s files could not be counted within a minute): restore it with --bare, or with --no-limit/;
+
 it.each([
-  [
-    'local/bomb',
-    /it has more than 1000000 files and folders: restore it with --bare, or with --no-limit/,
-  ],
+  ['local/bomb', tooMany],
   ['local/huge', /the disk has too little space for its 160000 files of 9\.8 TiB: make room/],
 ])('the files of %s are counted before any is written', async (name, reason) => {
   const to = join(folder, 'there');
@@ -51,7 +52,8 @@ it('a repository with too many files does not hold up the others', async () => {
   expect(code).toBe(1);
   expect(stdout).toContain('Restored 1 of 3 repositories');
   expect(stdout).toContain('Not restored: local/bomb, local/huge');
-  expect(stderr).toContain('local/bomb was not restored: it has more than 1000000 files');
+  expect(stderr).toContain('local/bomb was not restored: it');
+  expect(stderr).toMatch(tooMany);
 });
 
 it('without a limit, the other repositories come first', async () => {
