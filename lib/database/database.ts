@@ -16,6 +16,11 @@ export type SqlValue = string | number | boolean | null | readonly (string | num
 export interface QueryOptions {
   /** Milliseconds that the statement may run before it fails with SERVICE_UNAVAILABLE. Default 15,000. */
   timeoutMs?: number;
+  /**
+   * Milliseconds after which the statement ends by itself, as it compares `clock_timestamp()` with
+   * `statement_timestamp()`. In the embedded database, they pass sooner while other callers wait.
+   */
+  budgetMs?: number;
 }
 
 /** Pool connections, for the metrics. A driver without a pool counts requests in flight. */

@@ -14,6 +14,7 @@ import {
   DEFAULT_QUERY_TIMEOUT_MS,
   databaseUnavailable,
   type OpenDatabaseOptions,
+  type QueryOptions,
   type SqlValue,
   type Statement,
 } from './database.ts';
@@ -38,6 +39,8 @@ export interface OpenPgOptions extends OpenDatabaseOptions {
    * Returns a function that stops this. Default: it runs as soon as it is sent.
    */
   onceRunning?(processId: number, report: () => void): () => void;
+  /** Lets `budgetMs` of a connection's running statement pass at once. Default: statements do not give way. */
+  giveWay?(processId: number, budgetMs: number): void;
 }
 
 /** Postgres through a `pg` pool, over TCP or a local socket. */
@@ -50,6 +53,7 @@ export function openPgDatabase({
   idleTimeoutMs = 30_000,
   stayAwake,
   onceRunning,
+  giveWay,
 }: OpenPgOptions): Database {
   const named = { connectionString: url, application_name: 'backup-observatory' };
   const server = new Client(named);
@@ -84,11 +88,17 @@ export function openPgDatabase({
   let closed: Promise<void> | null = null;
 
   /** Runs a statement on a pool connection, and discards the connection if it may be broken. */
-  async function run(statement: Statement, values: readonly SqlValue[], timeoutMs: number) {
+  async function run(
+    statement: Statement,
+    values: readonly SqlValue[],
+    timeoutMs: number,
+    onClient: (processId: number) => void,
+  ) {
     // Process pending events first: the server may have closed an idle connection.
     if (pool.idleCount > 0) await yieldToEventLoop();
     const startedAt = performance.now();
     const client = await takeClient(timeoutMs);
+    onClient(processIdOf(client));
     try {
       const left = timeoutMs - (performance.now() - startedAt);
       const rows = await runWithin(client, { ...statement, values: [...values] }, left);
@@ -136,11 +146,10 @@ export function openPgDatabase({
 
   /** Runs a statement. Its time starts when the server begins to run it. */
   function runWithin(client: PoolClient, config: QueryConfig, timeoutMs: number) {
-    const { processID } = client as PoolClient & { processID: number };
     return new Promise<QueryResultRow[]>((resolve, reject) => {
       const expire = () => reject(new OutOfTime('the statement took too long'));
       let timer = setTimeout(expire, onceRunning ? maxWaitMs : timeoutMs);
-      const forget = onceRunning?.(processID, () => {
+      const forget = onceRunning?.(processIdOf(client), () => {
         clearTimeout(timer);
         timer = setTimeout(expire, timeoutMs);
       });
@@ -159,13 +168,17 @@ export function openPgDatabase({
     async query<Row>(
       { name, text }: Statement,
       values: readonly SqlValue[] = [],
-      { timeoutMs = DEFAULT_QUERY_TIMEOUT_MS } = {},
+      { timeoutMs = DEFAULT_QUERY_TIMEOUT_MS, budgetMs }: QueryOptions = {},
     ) {
+      let processId: number | null = null;
+      const onClient = (id: number) => {
+        processId = id;
+      };
       const runNamed = async (leftMs: number) => {
-        const runText = () => run({ text }, values, leftMs);
+        const runText = () => run({ text }, values, leftMs, onClient);
         if (name === undefined || !isPreparing) return runText();
         try {
-          return await run({ name, text }, values, leftMs);
+          return await run({ name, text }, values, leftMs, onClient);
         } catch (error) {
           // Both errors occur before execution, so it is safe to retry.
           if (hasState(error, swappedStates)) {
@@ -177,7 +190,17 @@ export function openPgDatabase({
           return runText();
         }
       };
-      return (await queue.run(currentCaller(), timeoutMs, runNamed)) as Row[];
+      const needs = {
+        caller: currentCaller(),
+        timeoutMs,
+        giveWay:
+          giveWay === undefined || budgetMs === undefined
+            ? null
+            : () => {
+                if (processId !== null) giveWay(processId, budgetMs);
+              },
+      };
+      return (await queue.run(needs, runNamed)) as Row[];
     },
     poolStats: () => ({
       total: pool.totalCount,
@@ -220,6 +243,11 @@ function connectWithin(pool: Pool, timeoutMs: number): Promise<PoolClient> {
       .finally(() => clearTimeout(timer))
       .then((client) => (isGivenUp ? client.release() : resolve(client)), reject);
   });
+}
+
+/** The driver stores it, but does not declare it. */
+function processIdOf(client: PoolClient): number {
+  return (client as PoolClient & { processID: number }).processID;
 }
 
 /** A statement that ran too long. */

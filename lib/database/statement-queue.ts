@@ -15,6 +15,11 @@ const RETRY_AFTER_SECONDS = '2';
 const MAX_DEBT_MS = 1_000;
 /** Turns of the event loop. */
 const TURNS_TO_ASK_AGAIN = 4;
+/** How long the statements of a caller that can give way may hold up others, together. */
+const GIVES_WAY_AFTER_MS = 250;
+/** What each of them gets, however many they are: enough for a usual search. */
+const MIN_RUN_MS = 25;
+const LOOK_EVERY_MS = 10;
 
 export interface StatementQueueOptions {
   /** How many statements may run at a time. */
@@ -35,16 +40,27 @@ interface Waiter {
   refuse(reason: unknown): void;
 }
 
+/** What a statement needs of the queue. */
+export interface StatementNeeds {
+  caller: Caller | null;
+  timeoutMs: number;
+  /** Makes the running statement end early. It is called again until the statement has ended. Null if it cannot. */
+  giveWay: (() => void) | null;
+}
+
 interface Line {
   /** The time that the caller has used, counted from `#usedByAll`. */
   used: number;
   running: number;
   waiters: Set<Waiter>;
+  /** Whether it is a user's or client's, not the process's own. */
+  isCaller: boolean;
 }
 
 /**
  * Grants the database to statements: next is always one of the caller whose statements took the least time (start-time
- * fair queuing), so one caller's many or slow statements delay another's by no more than the one that is running.
+ * fair queuing), so one caller's many or slow statements delay another's by no more than the one that is running. If that
+ * one can, it gives way.
  */
 export class StatementQueue {
   readonly #options: Required<StatementQueueOptions>;
@@ -75,12 +91,10 @@ export class StatementQueue {
    * has waited too long.
    */
   async run<Result>(
-    caller: Caller | null,
-    timeoutMs: number,
+    { caller, timeoutMs, giveWay }: StatementNeeds,
     work: (leftMs: number) => Promise<Result>,
   ): Promise<Result> {
-    const key = caller?.key ?? '';
-    const line = this.#lineOf(key);
+    const line = this.#lineOf(caller);
     let leftMs = timeoutMs;
     if (this.#free > 0) this.#free--;
     else leftMs = Math.min(leftMs, await this.#wait(line, caller, timeoutMs));
@@ -92,6 +106,7 @@ export class StatementQueue {
     if (isLong) this.#long++;
     if (caller?.phase === 'changing') caller.phase = 'changed';
     const startedAt = this.#options.now();
+    const stopWatching = giveWay === null ? null : this.#giveWayToOthers(line, giveWay);
     try {
       const result = await work(leftMs);
       this.#answeredAt = this.#options.now();
@@ -102,6 +117,7 @@ export class StatementQueue {
       if (!isDatabaseUnavailable(translated)) this.#answeredAt = this.#options.now();
       throw translated;
     } finally {
+      stopWatching?.();
       line.running--;
       if (isLong) this.#long--;
       const used = line.used + this.#options.now() - startedAt;
@@ -117,10 +133,35 @@ export class StatementQueue {
     }
   }
 
-  #lineOf(key: string): Line {
-    const line = this.#lines.get(key) ?? { used: 0, running: 0, waiters: new Set() };
+  #lineOf(caller: Caller | null): Line {
+    const key = caller?.key ?? '';
+    const line = this.#lines.get(key) ?? {
+      ...{ used: 0, running: 0, waiters: new Set() },
+      isCaller: caller !== null,
+    };
     this.#lines.set(key, line);
     return line;
+  }
+
+  /** Ends a statement that has just begun when its time is up, if another caller waits then or later. */
+  #giveWayToOthers(line: Line, giveWay: () => void): () => void {
+    const startedAt = this.#options.now();
+    const look = () => {
+      const share = GIVES_WAY_AFTER_MS / (line.running + line.waiters.size);
+      const leftMs = startedAt + Math.max(share, MIN_RUN_MS) - this.#options.now();
+      if (leftMs <= 0 && this.#othersWait(line)) giveWay();
+      timer = setTimeout(look, leftMs > 0 ? leftMs : LOOK_EVERY_MS);
+    };
+    let timer = setTimeout(look, MIN_RUN_MS);
+    return () => clearTimeout(timer);
+  }
+
+  #othersWait(line: Line): boolean {
+    if (this.#waiting === line.waiters.size) return false;
+    for (const other of this.#lines.values()) {
+      if (other !== line && other.isCaller && other.waiters.size > 0) return true;
+    }
+    return false;
   }
 
   /** Returns the milliseconds that are left until the database is taken to hang. */

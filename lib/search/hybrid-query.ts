@@ -254,7 +254,7 @@ export async function findSources(db: Database, query: SourceQuery): Promise<Fou
       isLexical ? trigramsOf(wantedText(query.alternatives)) : null,
       query.budgetMs,
     ],
-    { timeoutMs: query.budgetMs + MARGIN_MS },
+    { timeoutMs: query.budgetMs + MARGIN_MS, budgetMs: query.budgetMs },
   );
   if (!row) throw new Error('the search returned no row');
   const found: (Omit<FoundSource, 'content' | 'metadata'> & {

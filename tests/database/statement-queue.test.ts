@@ -1,10 +1,19 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Caller } from '../../lib/caller.ts';
-import { MAX_WAITING_PER_CALLER, StatementQueue } from '../../lib/database/statement-queue.ts';
+import {
+  MAX_WAITING_PER_CALLER,
+  type StatementNeeds,
+  StatementQueue,
+} from '../../lib/database/statement-queue.ts';
 
 const caller = (key: string, more: Partial<Caller> = {}): Caller => ({
   ...{ key, isLimited: true, phase: 'reading', signal: null },
+  ...more,
+});
+
+const needs = (by: Caller | null, more: Partial<StatementNeeds> = {}): StatementNeeds => ({
+  ...{ caller: by, timeoutMs: 15_000, giveWay: null },
   ...more,
 });
 
@@ -15,7 +24,7 @@ function createQueue({ slots = 1, maxWaitMs = 60_000 } = {}) {
   const order: string[] = [];
   const queue = new StatementQueue({ slots, maxWaitMs, hangsAfterMs, now: () => now });
   const run = (by: Caller | null, ms = 10, next: () => Promise<unknown> = async () => undefined) =>
-    queue.run(by, 15_000, async () => {
+    queue.run(needs(by), async () => {
       order.push(by?.key ?? 'own');
       await yieldToEventLoop();
       now += ms;
@@ -27,7 +36,7 @@ function createQueue({ slots = 1, maxWaitMs = 60_000 } = {}) {
 /** Occupies the queue until the returned function is called. */
 function occupy(queue: StatementQueue): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const running = queue.run(null, 15_000, () => promise);
+  const running = queue.run(needs(null), () => promise);
   return () => {
     resolve();
     return running;
@@ -143,16 +152,16 @@ it('what waits is refused together', async () => {
   await free();
 });
 
-describe('the time that a statement waits', () => {
+describe('with time that passes', () => {
   /** A queue with one slot, of a database that hangs after 100 ms, and the work that holds the slot. */
   function createHanging() {
     let now = 0;
     const queue = new StatementQueue({
       ...{ slots: 1, maxWaitMs: 60_000, hangsAfterMs: 100, now: () => now },
     });
-    const hold = (timeoutMs = 15_000) => {
+    const hold = (timeoutMs = 15_000, more: Partial<StatementNeeds> = {}) => {
       const work = Promise.withResolvers<void>();
-      return { ...work, ended: queue.run(null, timeoutMs, () => work.promise) };
+      return { ...work, ended: queue.run(needs(null, { timeoutMs, ...more }), () => work.promise) };
     };
     const pass = (ms: number) => {
       now += ms;
@@ -168,11 +177,11 @@ describe('the time that a statement waits', () => {
   });
   const left = async (ms: number) => ms;
 
-  it('does not count while the database answers others', async () => {
+  it('waiting does not count while the database answers others', async () => {
     const { queue, hold, pass } = createHanging();
     const first = hold();
     const second = hold();
-    const waiting = queue.run(null, 200, left);
+    const waiting = queue.run(needs(null, { timeoutMs: 200 }), left);
     pass(190);
     first.resolve();
     await first.ended;
@@ -182,22 +191,22 @@ describe('the time that a statement waits', () => {
     expect(await waiting).toBe(200);
   });
 
-  it('does not count while a statement runs that may take longer than usual', async () => {
+  it('waiting does not count while a statement runs that may take longer than usual', async () => {
     const { queue, hold, pass } = createHanging();
     const long = hold(60_000);
-    const waiting = queue.run(null, 200, left);
+    const waiting = queue.run(needs(null, { timeoutMs: 200 }), left);
     pass(50_000);
     long.resolve();
     await long.ended;
     expect(await waiting).toBe(200);
   });
 
-  it('counts while it answers nobody', async () => {
+  it('waiting counts while it answers nobody', async () => {
     const { queue, hold, pass } = createHanging();
     const hanging = hold();
-    const waiting = queue.run(null, 200, left);
-    const patient = queue.run(null, 1_000, left);
-    const short = queue.run(null, 10, left);
+    const waiting = queue.run(needs(null, { timeoutMs: 200 }), left);
+    const patient = queue.run(needs(null, { timeoutMs: 1_000 }), left);
+    const short = queue.run(needs(null, { timeoutMs: 10 }), left);
     const refused = { code: 'SERVICE_UNAVAILABLE' };
     pass(90);
     expect(queue.waiting).toBe(3);
@@ -209,5 +218,73 @@ describe('the time that a statement waits', () => {
     hanging.reject(Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' }));
     await expect(hanging.ended).rejects.toMatchObject(refused);
     expect(await patient).toBe(800);
+  });
+
+  describe('a running statement that can give way', () => {
+    function createSearch() {
+      const { queue, hold, pass } = createHanging();
+      const giveWay = vi.fn();
+      const search = hold(15_000, { caller: caller('a'), giveWay });
+      const waiting: Promise<unknown>[] = [];
+      const wait = (by: Caller | null) => waiting.push(queue.run(needs(by), left));
+      const end = async () => {
+        search.resolve();
+        await search.ended;
+        await Promise.all(waiting);
+      };
+      return { giveWay, wait, pass, end };
+    }
+
+    it('does so after 250 ms while another caller waits, and again until it has ended', async () => {
+      const { giveWay, wait, pass, end } = createSearch();
+      wait(caller('b'));
+      pass(249);
+      expect(giveWay).not.toHaveBeenCalled();
+      pass(1);
+      expect(giveWay).toHaveBeenCalledTimes(1);
+      pass(10);
+      expect(giveWay).toHaveBeenCalledTimes(2);
+      await end();
+      pass(1_000);
+      expect(giveWay).toHaveBeenCalledTimes(2);
+    });
+
+    it('does so as soon as another comes, if it has had its time', async () => {
+      const { giveWay, wait, pass, end } = createSearch();
+      pass(400);
+      wait(caller('b'));
+      expect(giveWay).not.toHaveBeenCalled();
+      pass(10);
+      expect(giveWay).toHaveBeenCalledTimes(1);
+      await end();
+    });
+
+    it('shares these 250 ms with those of its caller that wait, but has at least 25 ms', async () => {
+      const few = createSearch();
+      few.wait(caller('b'));
+      for (let n = 0; n < 4; n++) few.wait(caller('a'));
+      few.pass(49);
+      expect(few.giveWay).not.toHaveBeenCalled();
+      few.pass(1);
+      expect(few.giveWay).toHaveBeenCalledTimes(1);
+      await few.end();
+      const many = createSearch();
+      many.wait(caller('b'));
+      for (let n = 0; n < MAX_WAITING_PER_CALLER; n++) many.wait(caller('a'));
+      many.pass(24);
+      expect(many.giveWay).not.toHaveBeenCalled();
+      many.pass(1);
+      expect(many.giveWay).toHaveBeenCalledTimes(1);
+      await many.end();
+    });
+
+    it('keeps its time while only its caller or the process itself waits', async () => {
+      const { giveWay, wait, pass, end } = createSearch();
+      wait(caller('a'));
+      wait(null);
+      pass(10_000);
+      expect(giveWay).not.toHaveBeenCalled();
+      await end();
+    });
   });
 });

@@ -115,6 +115,11 @@ export class ClientSession {
     this.#shared.session.end(canceled, this);
   }
 
+  /** Lets this time of the client's running statement pass at once. */
+  hasten(ms: number): void {
+    this.#shared.session.hasten(ms, this);
+  }
+
   /** Rolls back and removes everything of the client from the shared session. */
   async leave(): Promise<void> {
     const { session, leases, creators } = this.#shared;

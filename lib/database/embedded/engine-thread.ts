@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
 import { takeClientRole } from './client-role.ts';
+import { AHEAD_MS, INTERRUPT } from './engine-control.ts';
 
 /** Runs a batch of Postgres protocol messages, or shuts down. */
 export type EngineRequest = { batch: Uint8Array } | { close: true };
@@ -13,8 +14,8 @@ export type EngineStarted = { started: true } | { broken: string };
 export interface EngineData {
   /** The folder of the database. */
   folder: string;
-  /** One number in shared memory; not 0 while the running batch is to be canceled. */
-  interrupt: SharedArrayBuffer;
+  /** Numbers in shared memory, at INTERRUPT and AHEAD_MS. */
+  control: SharedArrayBuffer;
 }
 
 /** Later reports. A batch produces outputs and ends with `done` or `crash`. */
@@ -48,8 +49,8 @@ interface EngineModule {
 const port = parentPort;
 if (port === null) throw new Error('engine-thread.ts must run in a worker thread');
 const report = (said: EngineStarted | EngineReport) => port.postMessage(said);
-const { folder, interrupt } = workerData as EngineData;
-const interruption = new Int32Array(interrupt);
+const { folder, control: memory } = workerData as EngineData;
+const control = new Int32Array(memory);
 
 function describe(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -86,13 +87,14 @@ function watchInterruption(module: EngineModule): void {
   const watched =
     <Given extends unknown[], Result>(call: (...given: Given) => Result) =>
     (...given: Given): Result => {
-      if (Atomics.load(interruption, 0) !== 0) setCanceled(module, 1);
+      if (Atomics.load(control, INTERRUPT) !== 0) setCanceled(module, 1);
       return call(...given);
     };
   const { FS } = module;
   FS.read = watched(FS.read.bind(FS));
   FS.write = watched(FS.write.bind(FS));
-  Date.now = watched(Date.now);
+  const now = Date.now;
+  Date.now = watched(() => now() + Atomics.load(control, AHEAD_MS));
 }
 
 function serve(pglite: PGlite): void {

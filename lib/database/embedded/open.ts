@@ -90,6 +90,7 @@ export async function openEmbeddedDatabase({
         starts.once(id, report);
         return () => starts.off(id, report);
       },
+      giveWay: (processId, budgetMs) => server.hasten(processId, budgetMs),
     });
     let closing: Promise<void> | null = null;
     return {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import type { Client, PoolClient } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { onBehalfOf } from '../../../lib/caller.ts';
 import { cancelStatement } from '../../../lib/database/cancel-statement.ts';
 import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
@@ -48,8 +49,34 @@ async function untilRunning(waiting = 0): Promise<void> {
     .toEqual({ running: 1, waiting });
 }
 
+const onBehalfOfUser = <Result>(key: string, work: () => Promise<Result>) =>
+  onBehalfOf({ key, isLimited: true, phase: 'reading', signal: null }, work);
+
 const cancel = (client: Client) => cancelStatement(client as PoolClient, client);
 const countRows = () => db.query({ text: 'SELECT count(*)::int AS n FROM t' });
+
+describe('a statement with a time budget', () => {
+  const budgetMs = 3_600_000;
+  const text = `WITH RECURSIVE r(n) AS (
+      SELECT 1 UNION ALL
+      SELECT n + 1 FROM r WHERE clock_timestamp() < statement_timestamp() + interval '1 hour'
+    ) SELECT max(n) FROM r`;
+  const search = (key: string) =>
+    onBehalfOfUser(key, () => db.query({ text }, [], { timeoutMs: budgetMs, budgetMs }));
+
+  it('ends with its result once another user waits, and then the clock is right again', async () => {
+    const searched = search('ada');
+    await untilRunning();
+    const others = onBehalfOfUser('grace', countRows);
+    expect(await searched).toHaveLength(1);
+    expect(await others).toEqual([{ n: 0 }]);
+    const [{ ahead } = { ahead: '' }] = await db.query<{ ahead: number }>(
+      { text: 'SELECT extract(epoch FROM clock_timestamp() - $1::timestamptz)::int AS ahead' },
+      [new Date().toISOString()],
+    );
+    expect(Math.abs(Number(ahead))).toBeLessThan(1_800);
+  });
+});
 
 describe('a running statement', () => {
   it('blocks neither this process nor connecting clients', async () => {
