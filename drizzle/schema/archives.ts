@@ -70,6 +70,8 @@ export const archiveStores = pgTable(
     reason: text('reason').notNull().default(''),
     /** When storing was last tried. Null if not recorded. */
     triedAt: time('tried_at'),
+    /** Since when the repository has been backed up without this store; null if it is used. */
+    unusedSince: time('unused_since'),
   },
   (table) => [
     primaryKey({ columns: [table.repoFullName, table.store] }),

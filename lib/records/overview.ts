@@ -23,11 +23,11 @@ const MAX_REASON_LENGTH = 1_000;
 const LAST_VERSION = 2_147_483_647;
 
 /**
- * SQL for a row that counts the repositories of `known` that have an archive by what the stores have of it; NULL if
- * nothing was ever stored. Where versions have no numbers, whatever was stored counts as the newest.
+ * SQL for a row that counts the repositories of `known` that have an archive by what the stores in use have of it; NULL
+ * if there is none. Where versions have no numbers, whatever was stored counts as the newest.
  */
 const offSite = `(SELECT row_to_json(item) FROM (
-    SELECT (SELECT count(DISTINCT store) FROM archive_stores) AS stores, count(*) AS repositories,
+    SELECT (SELECT count(DISTINCT store) FROM archive_stores WHERE unused_since IS NULL) AS stores, count(*) AS repositories,
       count(*) FILTER (WHERE stored.version >= made.version) AS current,
       count(*) FILTER (WHERE stored.version < made.version) AS behind,
       count(*) FILTER (WHERE stored.version IS NULL) AS missing,
@@ -41,9 +41,9 @@ const offSite = `(SELECT row_to_json(item) FROM (
     LEFT JOIN (
       SELECT lower(repo_full_name) AS key, bool_or(failing_since IS NOT NULL) AS is_failing,
         max(CASE WHEN stored_at IS NOT NULL THEN coalesce(version, ${LAST_VERSION}) END) AS version
-      FROM archive_stores GROUP BY 1
+      FROM archive_stores WHERE unused_since IS NULL GROUP BY 1
     ) AS stored ON stored.key = lower(repository.repo_full_name)
-  ) AS item WHERE EXISTS (SELECT FROM archive_stores))`;
+  ) AS item WHERE EXISTS (SELECT FROM archive_stores WHERE unused_since IS NULL))`;
 
 const overview: Statement = {
   name: 'overview',

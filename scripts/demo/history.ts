@@ -145,7 +145,7 @@ const times = {
   execution_logs: ['created_at'],
   analytics_snapshots: ['captured_at'],
   archive_versions: ['created_at'],
-  archive_stores: ['stored_at', 'tried_at'],
+  archive_stores: ['stored_at', 'tried_at', 'unused_since'],
   worker_repo_state: ['updated_at', 'checked_at'],
 } as const;
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { SqlValue } from '../../lib/database/database.ts';
 import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
 import { recordDrill } from '../../lib/records/drills/record.ts';
-import { recordStoring } from '../../lib/records/recording/stores.ts';
+import { recordStoring, recordUsed } from '../../lib/records/recording/stores.ts';
 import { createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
 import { emptyLedger, someDrill } from '../support/drills.ts';
@@ -222,6 +222,14 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({
       off_site: { stores: 2, repositories: 4, current: 1, behind: 2, missing: 1, failing: 1 },
     });
+    // A run that no longer has the bucket among its stores
+    const repositories = ['o/current', 'o/behind', 'o/refused'];
+    await recordUsed(database.db, { repositories, stores: ['file:///nas'] }, null);
+    expect(await read()).toMatchObject({
+      off_site: { stores: 1, repositories: 4, current: 0, behind: 1, missing: 3, failing: 0 },
+    });
+    await recordUsed(database.db, { repositories, stores: [] }, null);
+    expect(await read()).toMatchObject({ off_site: null });
   });
 
   it('learns nothing from runs that were started by hand', async () => {

@@ -23,6 +23,7 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without Chromium)', (
     await record('s3://backups/git', 7, REASON);
     await record('s3://new/git', 7, 'no such bucket');
     await record('s3://old/git', 5);
+    await record('s3://left/git', 6);
     for (let version = 1; version <= 7; version++) {
       await sql(
         db,
@@ -34,6 +35,11 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without Chromium)', (
       db,
       `UPDATE archive_stores SET stored_at = now() - interval '3 days 1 hour',
          failing_since = now() - interval '2 days 1 hour' WHERE store = 's3://backups/git'`,
+    );
+    await sql(
+      db,
+      `UPDATE archive_stores SET unused_since = now() - interval '4 days 1 hour'
+       WHERE store = 's3://left/git'`,
     );
   });
 
@@ -49,15 +55,19 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without Chromium)', (
       's3://old/git',
       'file:///mnt/nas',
       'file:///mnt/plain',
+      's3://left/git',
     ]);
     const failing = section().getByRole('alert');
-    expect(await failing.count()).toBe(3);
+    expect(await failing.count()).toBe(4);
     const first = await failing.first().textContent();
     expect(first).toContain('First failed 2 days ago');
     expect(first).toContain(REASON);
     expect(first).toContain('version 5, stored 3 days ago');
     expect(await failing.nth(1).textContent()).toContain('nothing stored yet');
-    expect(await failing.last().textContent()).toContain('2 versions behind');
+    expect(await failing.nth(2).textContent()).toContain('2 versions behind');
+    const unused = await failing.last().textContent();
+    expect(unused).toContain('This store is no longer used');
+    expect(unused).toContain('Since a run 4 days ago');
     const shown = await section().textContent();
     expect(shown).toContain('file:///mnt/nasversion 7, stored just now');
     expect(shown).toContain('file:///mnt/plainstored just now');

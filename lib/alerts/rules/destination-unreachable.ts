@@ -20,7 +20,7 @@ const failingStores: Statement = {
       ${iso('failing_since')} AS since,
       reason ~ '^(not pushed: )?${NOT_REACHED}' AS "isComplete"
     FROM archive_stores AS stored
-    WHERE failing_since IS NOT NULL
+    WHERE failing_since IS NOT NULL AND unused_since IS NULL
       AND coalesce(tried_at, failing_since) > ${inUseSince('$1::timestamptz')}
     ORDER BY stored.store, stored.repo_full_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
 };

@@ -82,7 +82,7 @@ const failedDrill = z
 
 const offSite = z
   .object({
-    stores: z.int().meta({ description: 'The stores that were ever used.' }),
+    stores: z.int().meta({ description: 'The stores in use.' }),
     repositories: z.int().meta({ description: 'Tracked repositories with versions.' }),
     current: z.int().meta({ description: 'Those whose newest version is in a store.' }),
     behind: z.int().meta({ description: 'Those of which the stores have only older versions.' }),
@@ -107,7 +107,8 @@ export const overview = z
       description: `Up to ${MAX_WORST} of the repositories that proofs.failing counts, by name.`,
     }),
     off_site: offSite.nullable().meta({
-      description: 'Null if nothing was ever stored, or tried to be, in a store of BACKUP_STORES.',
+      description:
+        'Null if no store is in use: nothing was ever stored, or the stores are no longer in BACKUP_STORES.',
     }),
     current_archive_bytes: bytes.meta({
       description:

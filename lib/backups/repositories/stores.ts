@@ -26,6 +26,10 @@ const repositoryStores = z
           description:
             'Since when storing has failed or the store was unreachable; null if storing works.',
         }),
+        unused_since: timestamp.nullable().meta({
+          description:
+            'Since when the repository has been backed up without this store, because it is no longer in BACKUP_STORES; null if it is used.',
+        }),
         reason: z.string().meta({
           description: 'Why storing failed, at most 1,000 characters; empty if it works.',
         }),

@@ -136,7 +136,7 @@ const claim: Statement = {
         WHERE failure.key = chosen.key) AS failed_in,
       (SELECT coalesce(json_agg(given), '[]')::text FROM (
         SELECT DISTINCT ON (store) store, version FROM archive_stores
-        WHERE lower(repo_full_name) = key AND stored_at IS NOT NULL ORDER BY store, stored_at DESC
+        WHERE lower(repo_full_name) = key AND stored_at IS NOT NULL AND unused_since IS NULL ORDER BY store, stored_at DESC
       ) AS given) AS stored,
       (EXISTS (SELECT FROM claimed))::int AS claimed
     FROM chosen`,

@@ -23,7 +23,7 @@ const upsert: Statement = {
       version = CASE WHEN $4 = '' THEN excluded.version ELSE known.version END,
       stored_at = CASE WHEN $4 = '' THEN excluded.stored_at ELSE known.stored_at END,
       failing_since = CASE WHEN $4 <> '' THEN coalesce(known.failing_since, excluded.failing_since) END,
-      reason = excluded.reason, tried_at = excluded.tried_at`,
+      reason = excluded.reason, tried_at = excluded.tried_at, unused_since = NULL`,
 };
 
 /** Records that a store has an archive with all its versions, or why it does not. */
@@ -36,6 +36,30 @@ export async function recordStoring(
 
 /** A store that has a repository's newest version, according to a listing of the store. */
 export type SeenStoring = Omit<NewStoring, 'reason'>;
+
+/** Which stores a run uses for the repositories that it backs up. */
+export interface UsedStores {
+  repositories: readonly string[];
+  /** Their addresses, without parameters. */
+  stores: readonly string[];
+}
+
+const use: Statement = {
+  name: 'record_used_stores',
+  text: `UPDATE archive_stores
+    SET unused_since = CASE WHEN store = ANY($2::text[]) THEN NULL ELSE coalesce($3::timestamptz, now()) END
+    WHERE lower(repo_full_name) IN (SELECT lower(name) FROM unnest($1::text[]) AS name)
+      AND (store = ANY($2::text[])) = (unused_since IS NOT NULL)`,
+};
+
+/** Records which stores are used, and which no longer are, at a time (ISO 8601); null means now. */
+export async function recordUsed(
+  db: Database,
+  { repositories, stores }: UsedStores,
+  at: string | null,
+): Promise<void> {
+  await db.query(use, [repositories, stores, at]);
+}
 
 // Nothing was stored now: `stored_at` stays if the version was known to be there. A spool is delivered late, and says
 // nothing about a failure since.

@@ -15,6 +15,8 @@ export interface RepositoryStore {
   /** How many newer versions the archive has; null if that is unknown. */
   versions_behind: number | null;
   failing_since: string | null;
+  /** Since when the repository has been backed up without the store. */
+  unused_since: string | null;
   reason: string;
 }
 
@@ -32,12 +34,12 @@ const list: Statement = {
     )
     SELECT store, version, ${iso('stored_at')} AS stored_at,
       CASE WHEN version IS NOT NULL THEN newer END AS versions_behind, ${iso('failing_since')} AS failing_since,
-      ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason
+      ${iso('unused_since')} AS unused_since, ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason
     FROM stored
-    ORDER BY failing_since NULLS LAST, coalesce(newer, 0) = 0, store LIMIT ${MAX_STORES}`,
+    ORDER BY unused_since NULLS FIRST, failing_since NULLS LAST, coalesce(newer, 0) = 0, store LIMIT ${MAX_STORES}`,
 };
 
-/** The stores of a repository, failing ones first, then those that are behind. */
+/** The stores of a repository, failing ones first, then those that are behind, and last those that are no longer used. */
 export function listStores(db: Database, repository: string): Promise<RepositoryStore[]> {
   return db.query<RepositoryStore>(list, [repository]);
 }

@@ -6,7 +6,7 @@ import type { NewResult } from '../../records/recording/results.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import type { NewSource } from '../../records/recording/sources.ts';
-import type { NewStoring, SeenStoring } from '../../records/recording/stores.ts';
+import type { NewStoring, SeenStoring, UsedStores } from '../../records/recording/stores.ts';
 import type { UnreadSource } from '../../records/recording/unread.ts';
 import type { NewVersion } from '../../records/recording/versions.ts';
 import type { FaultKind } from './git-faults.ts';
@@ -31,6 +31,7 @@ type Fact =
   | { type: 'coverage'; repositories: readonly SeenRepository[] }
   | { type: 'sources'; sources: readonly NewSource[] }
   | { type: 'pruned'; repository: string; versions: readonly number[] }
+  | ({ type: 'stores' } & UsedStores)
   | ({ type: 'stored' } & NewStoring)
   | ({ type: 'seen' } & SeenStoring)
   | { type: 'snapshot'; snapshot: NewSnapshot }

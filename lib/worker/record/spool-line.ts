@@ -132,6 +132,11 @@ export const spoolLine = z.discriminatedUnion('type', [
     versions: z.array(row).max(1_000_000),
   }),
   z.strictObject({
+    ...{ type: z.literal('stores'), at: time },
+    repositories: z.array(name).max(1_000_000),
+    stores: z.array(name).max(1_000),
+  }),
+  z.strictObject({
     ...{ type: z.literal('stored'), at: time, repository: name, store: name, reason: text },
     version: row.nullable(),
   }),

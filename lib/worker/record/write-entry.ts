@@ -7,7 +7,7 @@ import { recordResult } from '../../records/recording/results.ts';
 import { writeTotal } from '../../records/recording/runs.ts';
 import { writeSnapshot } from '../../records/recording/snapshots.ts';
 import { recordSources } from '../../records/recording/sources.ts';
-import { recordSeen, recordStoring } from '../../records/recording/stores.ts';
+import { recordSeen, recordStoring, recordUsed } from '../../records/recording/stores.ts';
 import { recordUnchanged } from '../../records/recording/unchanged.ts';
 import { recordUnread } from '../../records/recording/unread.ts';
 import { markPruned, recordVersion } from '../../records/recording/versions.ts';
@@ -71,6 +71,8 @@ export async function writeFact(
       return recordSources(db, fact.sources, at);
     case 'pruned':
       return markPruned(db, fact.repository, fact.versions);
+    case 'stores':
+      return recordUsed(db, fact, at);
     case 'stored':
       return recordStoring(db, fact);
     case 'seen':

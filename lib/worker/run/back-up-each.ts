@@ -59,6 +59,9 @@ export async function backUpEach(
   progress: RunProgress,
 ): Promise<void> {
   const { journal, archiveFolder, mirrorFolder, concurrency, clock, signal, stop } = run;
+  const repositories = progress.sources.map(({ name }) => name);
+  const stores = (offsite?.stores ?? []).map(({ address }) => address.text);
+  await journal.tell({ type: 'stores', repositories, stores });
   // What a store has lost is no copy any more, also of repositories that this run does not back up.
   for (const lack of (await offsite?.check(journal.note)) ?? []) {
     await journal.store.read(

@@ -86,6 +86,18 @@ describe('a run with a store', () => {
     expect(await lastResults(database.db)).toEqual([]);
   });
 
+  it('records which stores it has, also without any change of the repository', async () => {
+    const unused = () =>
+      rowsOf(database.db, 'SELECT unused_since IS NOT NULL AS "isUnused" FROM archive_stores');
+    await world.backUp(onFolder());
+    expect(await unused()).toEqual([{ isUnused: false }]);
+    await world.backUp({});
+    expect(await unused()).toEqual([{ isUnused: true }]);
+    await world.backUp(onFolder());
+    expect(await unused()).toEqual([{ isUnused: false }]);
+    expect(await stored()).toMatchObject([{ version: 1, isStored: true }]);
+  });
+
   it('fails a repository that no store received, and catches up later', async () => {
     await rename(nas(), `${nas()}-away`);
     const { code, stdout } = await world.backUp(onFolder());

@@ -116,7 +116,7 @@ function Proofs({ proofs, total }: { proofs: Schemas['Overview']['proofs']; tota
 /** How many repositories have their newest version away from the worker's machine. Without stores, that is no fault. */
 function OffSite({ copies }: { copies: Schemas['Overview']['off_site'] }) {
   const label = 'Copied off-site';
-  if (copies === null) return <Figure label={label} value="–" note="no store was ever used" />;
+  if (copies === null) return <Figure label={label} value="–" note="no store is in use" />;
   const { stores, repositories, current, behind, missing, failing } = copies;
   const parts = [
     failing > 0 && `${formatCount(failing)} refused by a store`,

@@ -36,7 +36,8 @@ export function RepositoryStores({ path }: { path: RepositoryPath }) {
 }
 
 function OneStore({ store }: { store: Store }) {
-  const { failing_since, versions_behind } = store;
+  const { failing_since, versions_behind, unused_since } = store;
+  if (unused_since !== null) return <UnusedStore store={store} since={unused_since} />;
   if (failing_since !== null) return <FailingStore store={store} since={failing_since} />;
   if (versions_behind !== null && versions_behind > 0)
     return <StoreBehind store={store} versions={versions_behind} />;
@@ -47,6 +48,18 @@ function OneStore({ store }: { store: Store }) {
   );
 }
 
+function UnusedStore({ store, since }: { store: Store; since: string }) {
+  return (
+    <Alert color="gray" title="This store is no longer used">
+      <Text size="sm" mb="xs">
+        Since a run <Age of={since} />, it is no longer in <Code>BACKUP_STORES</Code> and gets no
+        new versions. What is in it can still be restored.
+      </Text>
+      <Stored store={store} />
+    </Alert>
+  );
+}
+
 function StoreBehind({ store, versions }: { store: Store; versions: number }) {
   return (
     <Alert
@@ -54,8 +67,7 @@ function StoreBehind({ store, versions }: { store: Store; versions: number }) {
       title={`This store is ${countOf(versions, 'version', 'versions')} behind`}
     >
       <Text size="sm" mb="xs">
-        The next run with this store in <Code>BACKUP_STORES</Code> stores the rest. Was it removed
-        from there?
+        The next run with this store in <Code>BACKUP_STORES</Code> stores the rest.
       </Text>
       <Stored store={store} />
     </Alert>

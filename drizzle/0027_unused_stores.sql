@@ -1,0 +1,1 @@
+ALTER TABLE "archive_stores" ADD COLUMN "unused_since" timestamp with time zone;
