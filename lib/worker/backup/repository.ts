@@ -193,7 +193,8 @@ async function findUnchanged(
   if (record.archive_sha256 !== recordedSha256) return null;
   if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
   const archivedRefs = record.refs_sha256 ?? (await digestArchived(archiveFolder, before));
-  return archivedRefs === digestRefs(remote.refs) ? record : null;
+  const remoteRefs = digestRefs(remote.refs);
+  return archivedRefs === remoteRefs ? record : null;
 }
 
 /** The digest of an archive from an earlier release. Null if it cannot be read, so that it is rewritten. */
