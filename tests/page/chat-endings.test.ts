@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)('how an answer of the chat ends (skipped without C
   it('a turn that ended while it waited for approval says so, and can be asked again', async () => {
     await askForMail();
     await chat.site.world.restart(async () => {
-      await turn('Mail the week.').getByText('the service is stopping').waitFor();
+      await turn('Mail the week.').getByText('The connection was lost').waitFor();
       expect(await dialog().count()).toBe(0);
     });
     await chat.site.page.reload();
@@ -97,5 +97,47 @@ describe.skipIf(!hasChromium)('how an answer of the chat ends (skipped without C
     await dialog().getByRole('button', { name: 'Reject' }).click();
     await chat.site.page.getByText('Once more.').waitFor();
     expect(chat.mail.delivered).toHaveLength(0);
+  });
+
+  it('approvals that are awaited in more tabs than a browser has connections hold up no tab', async () => {
+    const { world, context } = chat.site;
+    const windows = [];
+    for (let n = 0; n < 7; n += 1) {
+      scriptChat(chat.gateway, { calls: [mailCall] }, { text: [`Sent ${n}.`] });
+      const { page, open } = await world.openWindow(context);
+      await open('/app/chat');
+      await page.getByRole('textbox', { name: 'Question' }).fill(`Mail ${n}.`);
+      await page.getByRole('textbox', { name: 'Question' }).press('Enter');
+      await page.getByRole('dialog').getByText('Send this mail?').waitFor();
+      windows.push({ page, n });
+    }
+    scriptChat(chat.gateway, ...windows.map(({ n }) => ({ text: [`Sent ${n}.`] })));
+    for (const { page, n } of windows) {
+      await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+      await page
+        .getByRole('article', { name: `Mail ${n}.` })
+        .getByText('Sent')
+        .waitFor();
+    }
+    expect(chat.mail.delivered).toHaveLength(windows.length);
+    for (const { page } of windows) await page.close();
+  });
+
+  it('an answer is not followed in a hidden tab, which keeps what it has and gets the rest when it is shown', async () => {
+    const { page } = chat.site;
+    const show = (isShown: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${!isShown}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))`);
+    const gate = Promise.withResolvers<void>();
+    await ask('Why?', { text: ['The disk', ' is full.'], gate: gate.promise });
+    await turn('Why?').getByText('The disk').waitFor();
+    const ended = page.waitForEvent('requestfailed', (it) => it.url().endsWith('/chat/stream'));
+    await show(false);
+    await ended;
+    await turn('Why?').getByText('The disk').waitFor();
+    gate.resolve();
+    await storedTurn();
+    await show(true);
+    await turn('Why?').getByText('The disk is full.').waitFor();
   });
 });

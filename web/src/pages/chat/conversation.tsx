@@ -11,7 +11,7 @@ import { useServerNow } from '../../parts/use-server-now.ts';
 import { Composer } from './composer.tsx';
 import { ConfirmationDialog } from './confirmation-dialog.tsx';
 import type { LiveTurns } from './live-turns.ts';
-import { readTurns, type Turn } from './turn.ts';
+import { combineTurns, readTurns, type Turn } from './turn.ts';
 import { TurnView } from './turn-view.tsx';
 import { useFollowEnd } from './use-follow-end.ts';
 
@@ -30,16 +30,15 @@ interface ConversationViewProps {
 export function ConversationView({ session, turns }: ConversationViewProps) {
   const [limit, setLimit] = useState(MESSAGES);
   const live = useSyncExternalStore(turns.subscribe, () => turns.of(session));
-  const isStreaming = live.some(({ state }) => state === 'running');
+  const isStreaming = live.some(({ state, leftAt }) => state === 'running' && leftAt === null);
   const query = useQuery({ ...conversation(session, limit), enabled: !isStreaming });
   const stored = useMemo(() => (query.data ? readTurns(query.data) : []), [query.data]);
-  const storedIds = new Set(stored.map(({ requestId }) => requestId));
-  // What the server knows of a turn whose stream broke off replaces what was streamed.
-  const shown = live.filter(
-    ({ state, requestId }) => state !== 'lost' || !storedIds.has(requestId),
-  );
-  const liveIds = new Set(shown.map(({ requestId }) => requestId));
-  const all = [...stored.filter(({ requestId }) => !liveIds.has(requestId)), ...shown];
+  const all = combineTurns(live, {
+    turns: stored,
+    readAt: query.dataUpdatedAt,
+    isUnreachable: query.error !== null,
+  });
+  const liveIds = new Set(live.map(({ requestId }) => requestId));
   const running = all.findLast(({ state }) => state === 'running');
   const ask = (question: string) => void turns.ask(session, question);
   const askAgain = ({ question, requestId }: Turn) => {
@@ -74,7 +73,7 @@ export function ConversationView({ session, turns }: ConversationViewProps) {
         <TurnView
           key={turn.requestId}
           turn={turn}
-          isLive={liveIds.has(turn.requestId)}
+          isLive={liveIds.has(turn.requestId) && !stored.includes(turn)}
           onAskAgain={running ? undefined : askAgain}
           onContinue={running || turn !== all.at(-1) ? undefined : () => ask(CONTINUE)}
         />

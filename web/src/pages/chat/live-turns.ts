@@ -9,6 +9,10 @@ const none: readonly Turn[] = [];
 /**
  * The turns that were asked on this page, by conversation. Listeners are called at most once per browser frame,
  * however many pieces of an answer arrive.
+ *
+ * A browser opens at most six connections to a server, in all tabs together. So a turn is only followed while its page
+ * is visible, and until it waits for the user. Then the conversation, which is read again and again, shows how it goes
+ * on.
  */
 export class LiveTurns {
   readonly #turns = new Map<string, readonly Turn[]>();
@@ -43,22 +47,34 @@ export class LiveTurns {
         session,
         this.of(session).map((turn) => (turn.requestId === requestId ? to(turn) : turn)),
       );
+    const leaveIfHidden = () => {
+      if (document.hidden) leaving.abort();
+    };
     try {
       const asked = { session, requestId, question };
       const events = await askChat(asked, leaving.signal);
       this.#onStored();
-      for await (const event of events) change((turn) => applyEvent(turn, event));
+      // Not before: the server would not get a question whose request ends too early.
+      document.addEventListener('visibilitychange', leaveIfHidden);
+      leaveIfHidden();
+      for await (const event of events) {
+        change((turn) => applyEvent(turn, event));
+        if (event.type === 'confirm_required') leaving.abort();
+      }
     } catch (error) {
       if (error instanceof ApiError) {
         const { message, code } = error;
         change((turn) => ({ ...turn, state: 'failed', failure: { message, code, requestId } }));
       }
     }
+    document.removeEventListener('visibilitychange', leaveIfHidden);
     this.#streams.delete(leaving);
     // If the stream broke off, the turn may go on: the conversation, which is read again, says so.
-    change((turn) =>
-      turn.state === 'running' ? { ...turn, state: 'lost', confirmation: null } : turn,
-    );
+    change((turn) => {
+      if (turn.state !== 'running') return turn;
+      if (leaving.signal.aborted) return { ...turn, leftAt: Date.now() };
+      return { ...turn, state: 'lost', confirmation: null };
+    });
     this.#show();
     this.#onStored();
   }

@@ -10,7 +10,7 @@ import { TurnProblem } from './turn-problem.tsx';
 
 interface TurnViewProps {
   turn: Turn;
-  /** Whether it was asked on this page, which reads its stream. */
+  /** Whether it was asked on this page, which knows how far it has come. */
   isLive: boolean;
   /** Undefined while another turn runs. */
   onAskAgain?: ((turn: Turn) => void) | undefined;

@@ -48,6 +48,8 @@ export interface Turn {
   failure: TurnFailure | null;
   /** How many times the model was asked. */
   iteration: number;
+  /** When this page stopped following the running turn, in milliseconds; null if it did not. */
+  leftAt: number | null;
 }
 
 export function newTurn(asked: Pick<Turn, 'requestId' | 'question' | 'askedAt'>): Turn {
@@ -62,6 +64,7 @@ export function newTurn(asked: Pick<Turn, 'requestId' | 'question' | 'askedAt'>)
     confirmation: null,
     failure: null,
     iteration: 0,
+    leftAt: null,
   };
 }
 
@@ -119,6 +122,35 @@ export function applyEvent(turn: Turn, event: ChatEvent): Turn {
       // A newer server may send other events.
       return turn;
   }
+}
+
+/** All turns of a conversation: those of the server, and those that were asked here. */
+export function combineTurns(
+  live: readonly Turn[],
+  server: { turns: readonly Turn[]; readAt: number; isUnreachable: boolean },
+): Turn[] {
+  const known = new Map(server.turns.map((turn) => [turn.requestId, turn]));
+  const shown = live.map((turn): Turn => {
+    const { requestId, state, leftAt } = turn;
+    const isLeft = leftAt !== null && state === 'running';
+    if (isLeft && server.isUnreachable) return { ...turn, state: 'lost', confirmation: null };
+    const isRead = isLeft ? server.readAt > leftAt : state === 'lost';
+    const found = known.get(requestId);
+    return isRead && found !== undefined ? continueTurn(found, turn) : turn;
+  });
+  const ids = new Set(shown.map(({ requestId }) => requestId));
+  return [...server.turns.filter(({ requestId }) => !ids.has(requestId)), ...shown];
+}
+
+/** A turn as the server knows it, with what was streamed of it before this page stopped following it. */
+function continueTurn(known: Turn, streamed: Turn): Turn {
+  if (known.state !== 'running') return known;
+  const { text, reasoning, sources, iteration } = streamed;
+  const calls = streamed.calls.map((call): Call => {
+    const isDecided = call.state === 'waiting' && call.id !== known.confirmation?.callId;
+    return isDecided ? { ...call, state: 'running' } : call;
+  });
+  return known.calls.reduce(withCall, { ...known, text, reasoning, sources, iteration, calls });
 }
 
 const newCall = { durationMs: null, outcome: null, decision: null } as const;
