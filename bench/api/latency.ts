@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import { ms, printTable, ratio, time } from '../report.ts';
+import { times } from '../share.ts';
 import type { Scale } from './data.ts';
 import { measuredEndpoints } from './endpoints.ts';
 
@@ -16,8 +17,8 @@ export async function measureLatency(
   const medians = new Map<string, number>();
   const rows: string[][] = [];
   for (const { path, plain, faster } of measuredEndpoints(scale)) {
-    const asked = await time(() => ask(`${url}${path}`, secret), { runs: 100, warmUp: 10 });
-    const plainly = await time(() => askPlainly(client, plain), { runs: 5, warmUp: 1 });
+    const asked = await time(() => ask(`${url}${path}`, secret), { runs: times(100), warmUp: times(10) });
+    const plainly = await time(() => askPlainly(client, plain), { runs: times(5), warmUp: 1 });
     medians.set(path, asked.median);
     const gain = plainly.median / asked.median;
     const reached = asked.median <= GOAL.median && asked.p95 <= GOAL.p95 && gain >= (faster ?? 0);
@@ -60,8 +61,8 @@ export async function measureManyRepositories(
 ): Promise<void> {
   const rows: string[][] = [];
   for (const path of wholePaths) {
-    const asked = await time(() => ask(`${url}${path}`, secret), { runs: 30, warmUp: 6 });
-    const compiled = await time(() => ask(`${withJit}${path}`, secret), { runs: 5, warmUp: 6 });
+    const asked = await time(() => ask(`${url}${path}`, secret), { runs: times(30), warmUp: times(6) });
+    const compiled = await time(() => ask(`${withJit}${path}`, secret), { runs: times(5), warmUp: times(6) });
     rows.push([
       path,
       ms(asked.median),

@@ -5,12 +5,13 @@ import { times } from '../share.ts';
 const PATH = '/api/backups?limit=50';
 const ROUNDS = times(7);
 const SECONDS = times(4);
+const WARM_UP_SECONDS = times(2);
 
 /** Compares the requests per second of GET /api/backups with a bare server, alternating: A B A B … */
 export async function measureThroughput(ours: string, bare: string, secret: string): Promise<void> {
   const rates: { ours: number; bare: number }[] = [];
-  await load(ours, secret, 2);
-  await load(bare, secret, 2);
+  await load(ours, secret, WARM_UP_SECONDS);
+  await load(bare, secret, WARM_UP_SECONDS);
   for (let round = 0; round < ROUNDS; round++) {
     rates.push({ ours: await load(ours, secret), bare: await load(bare, secret) });
   }

@@ -1,4 +1,5 @@
 import { ms, printTable, time } from '../report.ts';
+import { times } from '../share.ts';
 import { measuredWords } from './data.ts';
 
 const GOAL_P95 = 80;
@@ -45,7 +46,7 @@ export async function measureSearchLatency(title: string, server: SearchServer):
       async () => {
         results = await ask(server, query);
       },
-      { runs: 60, warmUp: 5 },
+      { runs: times(60), warmUp: times(5) },
     );
     const goal = timing.p95 <= GOAL_P95 ? 'reached' : `MISSED (${GOAL_P95} ms)`;
     rows.push([

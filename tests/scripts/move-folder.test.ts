@@ -21,14 +21,13 @@ import { packInstallation } from '../../scripts/move/pack.ts';
 import { readManifest } from '../../scripts/move/packed-files.ts';
 import { silentLog } from '../support/databases.ts';
 import { copyTemplate } from '../support/embedded-templates.ts';
-import { copyFolder, useSharedFolder, useTemporaryFolder } from '../support/folders.ts';
+import { useTemporaryFolder } from '../support/folders.ts';
 import { createMemoryKeychain } from '../support/keychain.ts';
 import { insertRun, sql } from '../support/records.ts';
 import { runScript } from '../support/script.ts';
 
 // An installation is packed on one machine, and unpacked on another.
 
-const shared = useSharedFolder();
 const folder = useTemporaryFolder();
 const old = join(folder, 'old');
 const fresh = join(folder, 'new');
@@ -50,13 +49,14 @@ const login = {
 const inFile = { ...login, store: 'file', token: 'a token of the file', refresh_token: null };
 const MODIFIED = 1_700_000_000.123;
 
-/** An installation whose archives are outside of DATA_DIR, made once and copied for each test. */
+/**
+ * An installation whose archives are outside of DATA_DIR. The files of its database are few, because packing does not
+ * open them: a real one has 30 MB.
+ */
 async function createInstallation(root: string): Promise<void> {
-  copyTemplate(inject('embeddedTemplates'), join(root, 'data'), 'migrated');
-  const db = await openIn(join(root, 'data'));
-  await insertRun(db, { status: 'completed' });
-  await db.close();
   const files: Record<string, string> = {
+    'data/postgres/PG_VERSION': '18\n',
+    'data/postgres/base/5/1259': 'a table',
     '.env': 'DATA_DIR=data\nBACKUP_ARCHIVE_PATH=kept\nINTERNAL_SECRET=x\n',
     'data/local.env': 'JWT_SECRET=y\n',
     'data/mirrors/a/HEAD': 'ref: refs/heads/main\n',
@@ -81,15 +81,23 @@ async function createInstallation(root: string): Promise<void> {
   await utimes(join(root, 'kept/ada__app.bundle'), MODIFIED, MODIFIED + 0.000_25);
 }
 
+/** Gives the installation a real database, with a run. */
+async function addDatabase(): Promise<void> {
+  await rm(join(old, 'data/postgres'), { recursive: true });
+  copyTemplate(inject('embeddedTemplates'), join(old, 'data'), 'migrated');
+  const db = await openIn(join(old, 'data'));
+  await insertRun(db, { status: 'completed' });
+  await db.close();
+}
+
 beforeEach(async () => {
-  const template = join(shared, 'template');
-  if ((await readdir(shared)).length === 0) await createInstallation(template);
-  await copyFolder(template, old);
+  await createInstallation(old);
   await mkdir(fresh);
 });
 
 describe('npm run move with a folder', () => {
   it('brings everything to another machine, where only its owner can read the secrets', async () => {
+    await addDatabase();
     const done = await pack('--with-identity', 'identity.txt');
     expect({ code: done.code, stderr: done.stderr }).toMatchObject({ code: 0 });
     expect(done.stdout).toMatch(/^Packed \d+ files, .* into .*packed, and read them back\.\n/);
@@ -162,6 +170,7 @@ describe('npm run move with a folder', () => {
   });
 
   it('is refused while a server or a worker runs, on either machine', async () => {
+    await addDatabase();
     const db = await openIn(join(old, 'data'));
     const withServer = await pack();
     await db.close();
@@ -287,6 +296,7 @@ describe('npm run move with a folder', () => {
   });
 
   it('finishes what was killed while files got their names, and nothing else', async () => {
+    await addDatabase();
     await pack();
     expect((await unpack()).code).toBe(0);
     const id = createHash('sha256').update(JSON.stringify(await readManifest(packed)));
