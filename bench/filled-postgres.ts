@@ -17,8 +17,12 @@ export const usedSettings = {
   max_wal_size: '8GB',
 };
 
-/** The rows of a database at the fraction of `--scale`. */
-export const scale: Scale = { ...fullScale, runs: times(fullScale.runs) };
+/** The rows of a database at the fraction of `--scale`: fewer runs, and below a tenth also fewer logs of each. */
+export const scale: Scale = {
+  ...fullScale,
+  runs: times(fullScale.runs),
+  logsPerRun: Math.min(fullScale.logsPerRun, times(10 * fullScale.logsPerRun)),
+};
 
 /** Starts a real Postgres with as many runs, results and logs as `scale` says. */
 export async function startFilledPostgres(scale: Scale): Promise<PostgresServer> {

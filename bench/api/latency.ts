@@ -17,7 +17,10 @@ export async function measureLatency(
   const medians = new Map<string, number>();
   const rows: string[][] = [];
   for (const { path, plain, faster } of measuredEndpoints(scale)) {
-    const asked = await time(() => ask(`${url}${path}`, secret), { runs: times(100), warmUp: times(10) });
+    const asked = await time(() => ask(`${url}${path}`, secret), {
+      runs: times(100),
+      warmUp: times(10),
+    });
     const plainly = await time(() => askPlainly(client, plain), { runs: times(5), warmUp: 1 });
     medians.set(path, asked.median);
     const gain = plainly.median / asked.median;
@@ -61,8 +64,14 @@ export async function measureManyRepositories(
 ): Promise<void> {
   const rows: string[][] = [];
   for (const path of wholePaths) {
-    const asked = await time(() => ask(`${url}${path}`, secret), { runs: times(30), warmUp: times(6) });
-    const compiled = await time(() => ask(`${withJit}${path}`, secret), { runs: times(5), warmUp: times(6) });
+    const asked = await time(() => ask(`${url}${path}`, secret), {
+      runs: times(30),
+      warmUp: times(6),
+    });
+    const compiled = await time(() => ask(`${withJit}${path}`, secret), {
+      runs: times(5),
+      warmUp: times(6),
+    });
     rows.push([
       path,
       ms(asked.median),

@@ -163,7 +163,7 @@ async function feedStatements(database: Client): Promise<number> {
 /** Warms up the server, so that loaded and compiled code and reserved heap are not attributed to the clients. */
 async function warmUp(url: string, secret: string): Promise<void> {
   const headers = { 'X-Internal-Secret': secret };
-  for (let n = 0; n < 1_000; n++)
+  for (let n = 0; n < times(1_000); n++)
     await (await fetch(`${url}/api/logs?limit=500`, { headers })).text();
   const stream = await fetch(`${url}/api/logs/stream`, { headers });
   await stream.body?.cancel();
