@@ -107,7 +107,6 @@ function start(command: string, env: Record<string, string>, until: RegExp) {
 describe('the commands of', () => {
   it.each(readingOrder().filter((document) => commandsOf(document).length > 0))(
     '%s work',
-    { timeout: 120_000 },
     async (document) => {
       const commands = commandsOf(document).filter((line) => ![TESTS, START, DEMO].includes(line));
       const session = await execa('bash', ['-e', '-o', 'pipefail', '-c', commands.join('\n')], {

@@ -198,7 +198,7 @@ describe('a client that does not read', () => {
     const socket = connect(port, '127.0.0.1').pause();
     socket.write(getRequest);
     await expect
-      .poll(() => deps.logged.map(({ message }) => message), { timeout: 10_000 })
+      .poll(() => deps.logged.map(({ message }) => message))
       .toContain('ended a connection: its client does not read');
     socket.destroy();
   });
@@ -211,9 +211,7 @@ describe('a client that does not read', () => {
     const sockets = Array.from({ length: 6 }, () => connect(port, '127.0.0.1').pause());
     for (const socket of sockets) socket.write(getRequest);
     const message = 'ended connections: too many bytes wait for clients';
-    await expect
-      .poll(() => deps.logged.map((record) => record.message), { timeout: 10_000 })
-      .toContain(message);
+    await expect.poll(() => deps.logged.map((record) => record.message)).toContain(message);
     expect(await (await fetch(`http://127.0.0.1:${port}/small`)).text()).toBe('small');
     for (const socket of sockets) socket.destroy();
   });

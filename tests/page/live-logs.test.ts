@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without Chromium)', () => {
           expect(await log().getByText(line, { exact: true }).count()).toBe(1);
         }
       },
-      { timeout: 20_000, interval: 200 },
+      { timeout: 120_000, interval: 200 },
     );
 
   it('continues after the server was down, and misses nothing', async () => {
@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without Chromium)', () => {
         await log().press('End');
         expect(await log().getByText('later 700.').count()).toBe(1);
       },
-      { timeout: 20_000, interval: 200 },
+      { timeout: 120_000, interval: 200 },
     );
     await readFromStart(['of a run 1.']);
     const height = await log().evaluate((it): number => Reflect.get(it, 'scrollHeight'));

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { type Git, GitError } from '../../lib/git/git.ts';
-import { requireRoom, WorkTreeTooLarge } from '../../lib/restore/measure-work-tree.ts';
+import { MAX_ENTRIES, requireRoom, WorkTreeTooLarge } from '../../lib/restore/measure-work-tree.ts';
 import { useSharedFolder } from '../support/folders.ts';
 import { createRepository, plantBomb, plantHugeFiles } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
     sources.push('--source', repository.path);
   }
   expect((await call('run', ...sources)).code).toBe(0);
-}, 120_000);
+});
 
 /** On a busy machine, the minute for counting may be over first. */
 const tooMany =
@@ -66,6 +66,21 @@ it('without a limit, the other repositories come first', async () => {
   child.kill('SIGINT');
   await finished;
   expect(await readdir(join(folder, 'unlimited/local'))).toContain('small');
+});
+
+it('files are counted no further than the limit', async () => {
+  let read = 0;
+  const endless: Pick<Git, 'stream'> = {
+    async *stream() {
+      for (;;) {
+        read++;
+        yield '100644 blob 1 1\ta';
+      }
+    },
+  };
+  const counted = requireRoom(endless, { folder, gitDir: folder }, 'HEAD');
+  await expect(counted).rejects.toThrow('it has more than 1000000 files and folders: restore');
+  expect(read).toBe(MAX_ENTRIES + 1);
 });
 
 it('files that cannot be counted in time can be restored without a limit', async () => {

@@ -68,7 +68,7 @@ describe.each(kinds)('%s', (_, { place, isEncrypted }) => {
       .replaceAll('aws s3', `aws --endpoint-url ${endpoint} s3`);
   }
 
-  it.skipIf(!canRun)('is restored by the documented commands', { timeout: 120_000 }, async () => {
+  it.skipIf(!canRun)('is restored by the documented commands', async () => {
     await world.storeFirst();
     await world.forcePush();
     await world.store();

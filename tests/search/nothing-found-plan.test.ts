@@ -17,7 +17,7 @@ beforeAll(async () => {
       FROM generate_series(1, 100000) AS n`,
   );
   await sql(database.db, 'ANALYZE chat_messages');
-}, 120_000);
+});
 
 it('a few pages are read to tell a user without answers that there are none', async () => {
   const asked: { text: string; values: unknown[] }[] = [];

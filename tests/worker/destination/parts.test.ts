@@ -462,9 +462,7 @@ describe('store migrate', () => {
 });
 
 // The last one: afterwards this process has so much memory that starting git takes longer.
-it('an archive above 100 MiB is pushed in parts and restored from them', {
-  timeout: 240_000,
-}, async () => {
+it('an archive above 100 MiB is pushed in parts and restored from them', async () => {
   const big = await createBigRepository(join(bench.folder, 'big'));
   expect(await run(['run', '--source', big.path])).toMatchObject({ code: 0 });
   expect(await results()).toMatchObject([{ status: 'completed' }]);
