@@ -123,3 +123,69 @@ describe('a repository that was removed on purpose', () => {
     expect((await client().get('/api/repos?forgotten=maybe')).status).toBe(400);
   });
 });
+
+describe('several repositories that were removed on purpose', () => {
+  const forgetSeveral = (body: Record<string, unknown>) => client().post('/api/repos/forget', body);
+
+  /** `acme/app` has a backup, `acme/never` has none, `acme/copied` has one in a store. */
+  async function fillSeveral() {
+    const { db } = database;
+    const run = await insertRun(db, { status: 'completed', total_repos: 3, successful: 1 });
+    await insertResult(db, run, 'acme/app');
+    await fails(run, 'acme/never');
+    await fails(run, 'acme/Copied');
+    await sql(
+      db,
+      `INSERT INTO archive_stores (repo_full_name, store, stored_at)
+       VALUES ('acme/Copied', 's3://backups/git', now())`,
+    );
+  }
+
+  it('are looked at without being forgotten, each with what is kept of it', async () => {
+    await fillSeveral();
+    const asked = ['ACME/app', 'acme/never', 'acme/copied', 'acme/none'];
+    expect(await forgetSeveral({ names: asked, dry_run: true })).toMatchObject({
+      status: 200,
+      body: {
+        data: [
+          { full_name: 'ACME/app', outcome: 'forgotten', is_kept: true },
+          {
+            ...{ full_name: 'acme/never', outcome: 'nothing_kept', is_kept: false },
+            detail: 'It was never backed up: nothing is kept.',
+          },
+          {
+            ...{ full_name: 'acme/copied', outcome: 'forgotten', is_kept: true },
+            detail: expect.stringContaining('A copy is in s3://backups/git.'),
+          },
+          { full_name: 'acme/none', outcome: 'not_found', is_kept: false },
+        ],
+      },
+    });
+    expect(await names()).toEqual(['acme/app', 'acme/Copied', 'acme/never']);
+  });
+
+  it('are forgotten except those of which nothing is kept, until that is said of each', async () => {
+    await fillSeveral();
+    const all = ['acme/app', 'acme/never', 'acme/copied'];
+    expect(await forgetSeveral({ names: all, nothing_kept: ['acme/other'] })).toMatchObject({
+      status: 200,
+      body: {
+        data: [{ outcome: 'forgotten' }, { outcome: 'nothing_kept' }, { outcome: 'forgotten' }],
+      },
+    });
+    expect(await names()).toEqual(['acme/never']);
+    expect(
+      await forgetSeveral({ names: ['acme/never', 'ACME/never'], nothing_kept: ['ACME/NEVER'] }),
+    ).toMatchObject({ body: { data: [{ outcome: 'forgotten', is_kept: false }] } });
+    expect(await names()).toEqual([]);
+  });
+
+  it('are at most 100 at once, and have names', async () => {
+    const many = Array.from({ length: 101 }, (_, number) => `acme/${number}`);
+    for (const names of [many, [], [''], 'acme/app', ['acme/\0']]) {
+      expect((await forgetSeveral({ names })).status).toBe(400);
+    }
+    expect((await forgetSeveral({ names: many.slice(1) })).status).toBe(200);
+    expect((await forgetSeveral({ names: ['a/b'], nothing_kept: many })).status).toBe(400);
+  });
+});

@@ -204,6 +204,51 @@ describe.skipIf(!hasChromium)('the pages of repositories (skipped without Chromi
     expect(await page.getByRole('link', { name: 'local/widgets' }).count()).toBe(0);
   });
 
+  it('forget several at once by keyboard, after what is kept of each was shown and typed', async () => {
+    const { db, open, page } = site;
+    const run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 1 });
+    const old = { created_at: '2026-01-01T00:00:00Z' };
+    await insertResult(db, run, 'retired/kept', old);
+    await insertResult(db, run, 'retired/never', { status: 'failed', ...old });
+    await insertResult(db, run, `retired/${HOSTILE.slice(0, 8)}`, { status: 'failed', ...old });
+    await open('/app/repositories?text=retired');
+    const select = page.getByRole('button', { name: 'Select all shown' });
+    await select.focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('3 selected').waitFor();
+    const hostile = page.getByLabel(`Select retired/${HOSTILE.slice(0, 8)}`);
+    await hostile.focus();
+    await page.keyboard.press('Space');
+    await page.getByText('2 selected').waitFor();
+    await page.getByRole('button', { name: 'Forget the selected' }).focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Nothing is kept of 1 repository').waitFor();
+    await dialog.getByText('Something is kept of 1 repository').waitFor();
+    await dialog.getByText('It was never backed up: nothing is kept.').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    const forget = dialog.getByRole('button', { name: 'Forget', exact: true });
+    const typing = dialog.getByLabel('to confirm');
+    await typing.fill('forget 2');
+    expect(await forget.isDisabled()).toBe(true);
+    await dialog.getByLabel('I know that nothing of it can be restored').focus();
+    await page.keyboard.press('Space');
+    await typing.fill('forget 3');
+    expect(await forget.isDisabled()).toBe(true);
+    // Gone from the records meanwhile: the others are forgotten, and it is named.
+    await sql(db, "DELETE FROM backup_results WHERE repo_full_name = 'retired/kept'");
+    await sql(db, "DELETE FROM newest_results WHERE repo_full_name = 'retired/kept'");
+    await typing.fill('forget 2');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('1 repository not forgotten').waitFor();
+    await dialog.getByText('retired/kept').waitFor();
+    await dialog.getByText('No such repository.').waitFor();
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
+    await page.getByRole('link', { name: 'retired/never' }).waitFor({ state: 'detached' });
+    await page.getByText('1 selected').waitFor();
+    await hostile.waitFor();
+  });
+
   it('show the files of an archive as text, and download them unchanged', async () => {
     const { complaints, open, page } = site;
     await open('/app/repositories/local/widgets');

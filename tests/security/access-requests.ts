@@ -82,6 +82,7 @@ const requests: Record<string, Make> = {
     path: '/api/incidents/1/acknowledge',
     answers: 200,
   }),
+  'POST /api/repos/forget': () => json('/api/repos/forget', { names: ['ada/app'] }),
   'POST /api/repos/:owner/:name/forget': () => ({
     path: '/api/repos/ada/app/forget',
     answers: 200,

@@ -287,6 +287,17 @@ describe('forgetting a repository of which nothing is kept', () => {
     expect(refused.stdout).toContain('npm run worker -- forget local/a --nothing-kept');
     await run('b');
     const post = (query = '') => client().post(`/api/repos/local/a/forget${query}`, undefined);
+    expect(
+      await client().post('/api/repos/forget', { names: ['local/a', 'LOCAL/b'], dry_run: true }),
+    ).toMatchObject({
+      status: 200,
+      body: {
+        data: [
+          { outcome: 'nothing_kept', detail: expect.stringContaining('is missing') },
+          { outcome: 'forgotten', is_kept: true, detail: 'Its backups are kept.' },
+        ],
+      },
+    });
     expect(await post()).toMatchObject({
       status: 409,
       body: { error: expect.stringContaining('nothing is kept') },

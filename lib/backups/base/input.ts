@@ -127,6 +127,31 @@ export const forgetInput = z.object({
   nothing_kept: flag('true: forget it although nothing of it is kept.'),
 });
 
+/** How many repositories one request can forget. */
+const MAX_FORGOTTEN_AT_ONCE = 100;
+
+const fullNames = z.array(storableText(1_001).min(1)).max(MAX_FORGOTTEN_AT_ONCE);
+
+/** POST /api/repos/forget. */
+export const forgetSeveralInput = z
+  .object({
+    names: fullNames
+      .min(1)
+      .transform((names) => [...new Map(names.map((name) => [name.toLowerCase(), name])).values()])
+      .meta({
+        description:
+          'Full names, in any letter case. A repository that is named twice counts once.',
+        example: ['acme/retired'],
+      }),
+    nothing_kept: fullNames.default([]).meta({
+      description: 'Those to forget although nothing of them is kept.',
+    }),
+    dry_run: z.boolean().default(false).meta({
+      description: 'Only say what is kept of each, and what would be forgotten.',
+    }),
+  })
+  .meta({ id: 'ForgetSeveral' });
+
 /** Period and format of GET /api/evidence. */
 export const evidenceInput = z.object({
   from: momentParameter('Only drills from this time on.'),

@@ -1,11 +1,15 @@
+import * as z from 'zod';
 import { NoArchive } from '../../archives/base/archive-fault.ts';
 import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import {
-  forgetRepository,
-  isNothingKept,
+  describeKept,
+  findRepositories,
+  forgetRepositories,
+  type LookedAt,
   listKept,
+  lookAtKept,
   rememberRepository,
 } from '../../records/repositories/forgotten.ts';
 import { readRepository } from '../../records/repositories/list.ts';
@@ -14,7 +18,7 @@ import type { ServedArchives } from '../base/archives-deps.ts';
 import type { BackupsDeps } from '../base/backups-deps.ts';
 import { callerName } from '../base/caller-name.ts';
 import { evaluateNow } from '../base/evaluate-now.ts';
-import { forgetInput, repositoryInput } from '../base/input.ts';
+import { forgetInput, forgetSeveralInput, repositoryInput } from '../base/input.ts';
 import { sendJson } from '../base/json.ts';
 import { repositoryDetails } from '../base/shapes.ts';
 
@@ -39,8 +43,65 @@ const common = {
   },
 } as const;
 
-/** POST and DELETE /api/repos/:owner/:name/forget. */
+const forgetting = z
+  .object({
+    full_name: z.string().meta({ description: 'The name as in the request.' }),
+    outcome: z.enum(['forgotten', 'nothing_kept', 'not_found']).meta({
+      description:
+        'nothing_kept: not forgotten, because nothing of it is kept and the request does not say that this is known. not_found: there is no such repository. With dry_run, what would happen.',
+    }),
+    is_kept: z.boolean().meta({ description: 'Whether something of it is known to be kept.' }),
+    detail: z.string().meta({
+      description: 'What is kept, or why it was not forgotten, in a sentence.',
+    }),
+  })
+  .meta({ id: 'Forgetting' });
+
+const forgettings = z
+  .object({
+    data: z
+      .array(forgetting)
+      .meta({ description: 'One for each repository, in the order of the request.' }),
+  })
+  .meta({ id: 'Forgettings' });
+
+/** POST /api/repos/forget, and POST and DELETE /api/repos/:owner/:name/forget. */
 export const forgetEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'post',
+      path: '/api/repos/forget',
+      tag: 'Repositories',
+      access: 'identified',
+      summary: 'Forget several repositories that were removed on purpose',
+      description:
+        'Like forgetting each of them. One that cannot be forgotten does not stop the others: the response names it and says why. With dry_run, nothing is forgotten, and the response says what is kept of each.',
+      body: { encoding: 'json', schema: forgetSeveralInput },
+      responses: { 200: { description: 'What was forgotten, and what not.', schema: forgettings } },
+    },
+    async ({ body }, deps: BackupsDeps, c) => {
+      const kept = groupByName(await look(deps, body.names, c.req.raw.signal));
+      const known = new Set(body.nothing_kept.map((name) => name.toLowerCase()));
+      const isRefused = (name: string) =>
+        kept.get(name.toLowerCase())?.isNothingKept === true && !known.has(name.toLowerCase());
+      const allowed = body.names.filter((name) => !isRefused(name));
+      const changed = await (body.dry_run
+        ? findRepositories(deps.db, allowed)
+        : forgetRepositories(deps.db, allowed, callerName(c)));
+      if (!body.dry_run && changed.length > 0) await evaluateNow(deps, rules);
+      const forgotten = new Set(changed.map((name) => name.toLowerCase()));
+      const data = body.names.map((full_name): z.input<typeof forgetting> => {
+        const one = kept.get(full_name.toLowerCase());
+        const detail = one === undefined ? 'It was forgotten before.' : describeKept(one);
+        const is_kept = one?.isNothingKept === false;
+        if (isRefused(full_name)) return { full_name, outcome: 'nothing_kept', is_kept, detail };
+        return forgotten.has(full_name.toLowerCase())
+          ? { full_name, outcome: 'forgotten', is_kept, detail }
+          : { full_name, outcome: 'not_found', is_kept: false, detail: 'No such repository.' };
+      });
+      return c.json({ data });
+    },
+  ),
   endpoint(
     {
       ...common,
@@ -60,7 +121,8 @@ export const forgetEndpoints: readonly Endpoint<BackupsDeps>[] = [
     async ({ params, query }, deps: BackupsDeps, c) => {
       const name = `${params.owner}/${params.name}`;
       if (query.nothing_kept !== true) await checkKept(deps, name, c.req.raw.signal);
-      if (await forgetRepository(deps.db, name, callerName(c))) await evaluateNow(deps, rules);
+      const forgotten = await forgetRepositories(deps.db, [name], callerName(c));
+      if (forgotten.length > 0) await evaluateNow(deps, rules);
       return sendJson(c, await read(deps, name));
     },
   ),
@@ -80,37 +142,35 @@ export const forgetEndpoints: readonly Endpoint<BackupsDeps>[] = [
 ];
 
 /** Throws CONFLICT if nothing is kept, also if the archive is gone since a run last looked. */
-async function checkKept(
-  { db, archives }: BackupsDeps,
-  name: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const found: string[] = [];
-  const spellings = await listKept(db, name);
-  for (const one of spellings) {
-    const { archiveKey, isElsewhere } = one;
-    const canLook = archiveKey !== null && !isElsewhere && archives !== null;
-    const isGone = canLook && !(await isThere(archives, one.name, signal));
-    const missing = one.missing ?? (isGone ? `${archiveKey} is missing` : null);
-    if (!isNothingKept({ ...one, missing })) return;
-    const why =
-      missing === null
-        ? 'it was never backed up'
-        : `its archive is gone (${missing}), and no store has a copy`;
-    found.push(why);
-  }
-  const [why] = found;
-  if (why === undefined) return;
+async function checkKept(deps: BackupsDeps, name: string, signal: AbortSignal): Promise<void> {
+  const [one] = await look(deps, [name], signal);
+  if (one?.isNothingKept !== true) return;
+  const why =
+    one.missing === null
+      ? 'it was never backed up'
+      : `its archive is gone (${one.missing}), and no store has a copy`;
   throw new AppError('CONFLICT', `nothing is kept: ${why}; to forget it, set nothing_kept=true`);
 }
 
-/** Whether the archive is in the archive folder, if this server has it. */
+/** What is kept of the tracked repositories with these names. */
+async function look(
+  { db, archives }: BackupsDeps,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<LookedAt[]> {
+  const recorded = await listKept(db, names);
+  const served = (await archives?.explainMissing()) === null ? archives : null;
+  return lookAtKept(recorded, async (name, key) =>
+    served === null || (await isThere(served, name, signal)) ? null : `${key} is missing`,
+  );
+}
+
+/** Whether there is something of an archive in the archive folder. */
 async function isThere(
   archives: ServedArchives,
   name: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if ((await archives.explainMissing()) !== null) return true;
   try {
     await archives.describe(name, { signal });
     return true;
@@ -120,6 +180,14 @@ async function isThere(
     if (error instanceof AppError) return true;
     throw error;
   }
+}
+
+/** The repositories by their names in lower case: of several spellings, one that has something kept. */
+function groupByName(looked: readonly LookedAt[]): ReadonlyMap<string, LookedAt> {
+  const hasSomething = (one: LookedAt) =>
+    one.copies.length > 0 || (one.missing === null && one.wasRead);
+  const sorted = looked.toSorted((a, b) => Number(hasSomething(a)) - Number(hasSomething(b)));
+  return new Map(sorted.map((one) => [one.name.toLowerCase(), one]));
 }
 
 async function read(deps: BackupsDeps, name: string): Promise<string> {

@@ -9,28 +9,46 @@ export const forgottenColumn = `(SELECT row_to_json(item) FROM (
     ${forgetting('repository.repo_full_name', 'repository.result_id')}
   ) AS item) AS forgotten`;
 
-// Records every spelling of the name, each with what is known about it now.
+/** SQL for whether a row has one of the names in `$1`, in any letter case. */
+const isNamed = 'lower(repo_full_name) IN (SELECT lower(name) FROM unnest($1::text[]) AS name)';
+
+// Records every spelling of each name, each with what is known about it now.
 const forget: Statement = {
-  name: 'forget_repository',
-  text: `WITH ${newestOfAll}, forgotten AS (
+  name: 'forget_repositories',
+  text: `WITH ${newestOfAll}, chosen AS (SELECT * FROM newest WHERE ${isNamed}), forgotten AS (
       INSERT INTO forgotten_repositories (repo_full_name, result_id, checked_at, forgotten_by)
-      SELECT newest.repo_full_name, newest.result_id, state.checked_at, $2
-      FROM newest LEFT JOIN worker_repo_state AS state USING (repo_full_name)
-      WHERE lower(newest.repo_full_name) = lower($1)
+      SELECT chosen.repo_full_name, chosen.result_id, state.checked_at, $2
+      FROM chosen LEFT JOIN worker_repo_state AS state USING (repo_full_name)
       ON CONFLICT (repo_full_name) DO UPDATE SET result_id = excluded.result_id,
         checked_at = excluded.checked_at, forgotten_at = now(), forgotten_by = excluded.forgotten_by
       RETURNING repo_full_name
     )
-    SELECT count(*)::int AS number FROM forgotten`,
+    SELECT repo_full_name AS name FROM forgotten ORDER BY repo_full_name`,
 };
 
 /**
- * Forgets a repository, by its name in any letter case, until a run records something about it: it is no longer
- * tracked, but everything recorded stays. False if there is no such repository.
+ * Forgets repositories, by their names in any letter case, until a run records something about them: they are no longer
+ * tracked, but everything recorded stays. All or none. Returns the names as they are recorded, without those of which
+ * nothing is known.
  */
-export async function forgetRepository(db: Database, name: string, by: string): Promise<boolean> {
-  const [row] = await db.query<{ number: number }>(forget, [name, by]);
-  return (row?.number ?? 0) > 0;
+export async function forgetRepositories(
+  db: Database,
+  names: readonly string[],
+  by: string,
+): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(forget, [names, by]);
+  return rows.map(({ name }) => name);
+}
+
+const find: Statement = {
+  name: 'find_repositories',
+  text: `WITH ${newestOfAll} SELECT repo_full_name AS name FROM newest WHERE ${isNamed} ORDER BY repo_full_name`,
+};
+
+/** The recorded spellings of names, of tracked and of forgotten repositories. */
+export async function findRepositories(db: Database, names: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(find, [names]);
+  return rows.map(({ name }) => name);
 }
 
 /** What is kept of a repository, as far as runs have recorded. */
@@ -61,27 +79,67 @@ const kept: Statement = {
       coalesce(copied.stores::text, '[]') AS copies
     FROM newest LEFT JOIN worker_repo_state AS state USING (repo_full_name)
     LEFT JOIN copied ON copied.key = lower(repo_full_name)
-    WHERE $1::text IS NULL OR lower(repo_full_name) = lower($1) ORDER BY repo_full_name`,
+    WHERE $1::text[] IS NULL OR ${isNamed} ORDER BY repo_full_name`,
 };
 
-/** What is kept of the tracked repositories, or of those with a name in any letter case. */
-export async function listKept(db: Database, name: string | null): Promise<KeptRepository[]> {
+/** What is kept of the tracked repositories, or of those with some names in any letter case. */
+export async function listKept(
+  db: Database,
+  names: readonly string[] | null,
+): Promise<KeptRepository[]> {
   const rows = await db.query<
     Omit<KeptRepository, 'copies' | 'wasRead' | 'isElsewhere'> & {
       copies: string;
       read: number;
       elsewhere: number;
     }
-  >(kept, [name]);
+  >(kept, [names]);
   return rows.map(({ copies, read, elsewhere, ...row }) => ({
     ...{ ...row, wasRead: read === 1, isElsewhere: elsewhere === 1 },
     copies: JSON.parse(copies) as string[],
   }));
 }
 
-/** Whether nothing of a repository is kept, as far as is known. */
-export function isNothingKept({ missing, wasRead, copies }: KeptRepository): boolean {
-  return copies.length === 0 && (missing !== null || !wasRead);
+/** What is kept of a repository now. */
+export interface LookedAt extends KeptRepository {
+  /** Whether nothing is kept, in any spelling of the name. */
+  isNothingKept: boolean;
+}
+
+/**
+ * Looks what is kept of repositories now, given with all spellings of their names: an archive may have gone since the
+ * last run. `findMissing` says which file of an archive is missing, null if none.
+ */
+export async function lookAtKept(
+  recorded: readonly KeptRepository[],
+  findMissing: (name: string, archiveKey: string) => Promise<string | null>,
+): Promise<LookedAt[]> {
+  const seen: KeptRepository[] = [];
+  const kept = new Set<string>();
+  for (const one of recorded) {
+    const { name, archiveKey, isElsewhere } = one;
+    const canLook = one.missing === null && archiveKey !== null && !isElsewhere;
+    const missing = canLook ? await findMissing(name, archiveKey) : one.missing;
+    seen.push({ ...one, missing });
+    if (one.copies.length > 0 || (missing === null && one.wasRead)) kept.add(name.toLowerCase());
+  }
+  return seen.map((one) => ({ ...one, isNothingKept: !kept.has(one.name.toLowerCase()) }));
+}
+
+/** Says what is kept of a repository. */
+export function describeKept({ missing, wasRead, copies, archiveKey }: KeptRepository): string {
+  const stores = copies.length === 0 ? '' : ` A copy is in ${copies.join(' and ')}.`;
+  if (missing !== null) {
+    const gone = `Its archive is gone (${missing})`;
+    return copies.length === 0 ? `${gone}: nothing is kept.` : `${gone}.${stores}`;
+  }
+  if (!wasRead) {
+    const never = 'It was never backed up';
+    return copies.length === 0 ? `${never}: nothing is kept.` : `${never}.${stores}`;
+  }
+  return archiveKey === null
+    ? `It has no archive on record.${stores}`
+    : `Its backups are kept.${stores}`;
 }
 
 const remember: Statement = {

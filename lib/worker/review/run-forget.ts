@@ -5,11 +5,11 @@ import { readConfig } from '../../config/read.ts';
 import type { Database } from '../../database/database.ts';
 import { isSystemError } from '../../files.ts';
 import {
-  forgetRepository,
-  isNothingKept,
-  type KeptRepository,
+  describeKept,
+  forgetRepositories,
   listForgotten,
   listKept,
+  lookAtKept,
   rememberRepository,
 } from '../../records/repositories/forgotten.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -98,7 +98,7 @@ async function forget(
     for (const name of matching) chosen.set(name, calledAs(name, given));
     if (matching.length > 0) continue;
     // One that is forgotten already is forgotten anew, as of now.
-    if (await forgetRepository(db, given, describeUser())) {
+    if ((await forgetRepositories(db, [given], describeUser())).length > 0) {
       done.changed++;
       say(`Forgot ${given}, until a run records something about it.`);
       continue;
@@ -112,23 +112,25 @@ async function forget(
   }
   const there = await readNames(archiveFolder);
   const unsafe: string[] = [];
-  const safe = new Set<string>();
-  for (const recorded of tracked) {
-    if (!chosen.has(recorded.name)) continue;
-    const one = await look(archiveFolder, there, recorded);
-    if (!isNothingKept(one)) safe.add(one.name.toLowerCase());
-  }
-  for (const recorded of tracked) {
-    const called = chosen.get(recorded.name);
+  const spellings = new Set([...chosen.keys()].map((name) => name.toLowerCase()));
+  const looked = await lookAtKept(
+    tracked.filter(({ name }) => spellings.has(name.toLowerCase())),
+    async (_name, key) => {
+      if (there === null) return null;
+      return there.has(key) ? findMissing(archiveFolder, key, there) : `${key} is missing`;
+    },
+  );
+  for (const one of looked) {
+    const called = chosen.get(one.name);
     if (called === undefined) continue;
-    const one = await look(archiveFolder, there, recorded);
     const kept = describeKept(one);
-    if (isNothingKept(one) && !nothingKept && !safe.has(one.name.toLowerCase())) {
+    if (one.isNothingKept && !nothingKept) {
       unsafe.push(called);
       say(`Not forgotten: ${called}. ${kept}`);
       continue;
     }
-    if (!(await forgetRepository(db, recorded.name, describeUser()))) continue;
+    const names = await forgetRepositories(db, [one.name], describeUser());
+    if (names.length === 0) continue;
     done.changed++;
     const again = `\`npm run worker -- forget ${shellQuote(called)} --undo\` tracks it again`;
     say(`Forgot ${called}, until a run records something about it. ${kept} ${again}.`);
@@ -167,28 +169,4 @@ async function readNames(folder: string): Promise<ReadonlySet<string> | null> {
     if (isSystemError(error)) return null;
     throw error;
   }
-}
-
-/** Looks whether an archive is there now: it may have gone since the last run. */
-async function look(
-  folder: string,
-  there: ReadonlySet<string> | null,
-  recorded: KeptRepository,
-): Promise<KeptRepository> {
-  const { archiveKey: key, missing, isElsewhere } = recorded;
-  if (there === null || key === null || missing !== null || isElsewhere) return recorded;
-  const found = there.has(key) ? await findMissing(folder, key, there) : `${key} is missing`;
-  return { ...recorded, missing: found };
-}
-
-function describeKept({ missing, wasRead, copies, archiveKey }: KeptRepository): string {
-  const stores = copies.length === 0 ? '' : ` A copy is in ${copies.join(' and ')}.`;
-  if (missing !== null) {
-    const gone = `Its archive is gone (${missing})`;
-    return copies.length === 0 ? `${gone}: nothing is kept.` : `${gone}.${stores}`;
-  }
-  if (!wasRead) return `It was never backed up: nothing is kept.${stores}`;
-  return archiveKey === null
-    ? `It has no archive on record.${stores}`
-    : `Its backups are kept.${stores}`;
 }

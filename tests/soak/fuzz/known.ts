@@ -63,6 +63,8 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   '/api/repos/{owner}/{name}#name': repository,
   '/api/repos/{owner}/{name}/forget#owner': owner,
   '/api/repos/{owner}/{name}/forget#name': repository,
+  'names[]': fc.constantFrom('acme/repository-1', 'ACME/repository-2', 'nobody/none'),
+  'nothing_kept[]': fc.constantFrom('acme/repository-1', 'nobody/none'),
   '/api/repos/{owner}/{name}/history#owner': owner,
   '/api/repos/{owner}/{name}/history#name': repository,
   '/api/repos/{owner}/{name}/versions#owner': owner,

@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query';
 import { basePath } from './base-path.ts';
 import { api, body, type Schemas } from './client.ts';
 
@@ -46,6 +46,12 @@ export const overview = queryOptions({
     // A user without backups is about to make the first.
     data && (data.running !== null || data.repositories.total === 0) ? SOON_MS : REFRESH_MS,
 });
+
+/** Loads anew whatever shows which repositories are tracked. */
+export async function refreshTracked(client: QueryClient): Promise<void> {
+  const keys = ['repository', 'repositories', 'incidents', 'overview'];
+  await Promise.all(keys.map((key) => client.invalidateQueries({ queryKey: [key] })));
+}
 
 /** Filters and order of the list of repositories. */
 export interface RepositoriesQuery {

@@ -1,8 +1,8 @@
-import { Group, Select, Skeleton, Table, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Select, Skeleton, Table, Text, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import type { Schemas } from '../api/client.ts';
 import { type RepositoriesQuery, repositories } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
@@ -21,7 +21,13 @@ const Badges = lazy(async () => ({
   default: (await import('./badges.tsx')).Badges,
 }));
 
+const ForgetSeveral = lazy(async () => ({
+  default: (await import('./forget-several.tsx')).ForgetSeveral,
+}));
+
 const TYPING_MS = 250;
+/** How many repositories one request can forget. */
+const MAX_SELECTED = 100;
 
 /** A choice among the states, though not one of them: a forgotten repository is no longer tracked. */
 const FORGOTTEN = 'forgotten';
@@ -30,7 +36,7 @@ const states = [
   { value: 'good', label: 'Good' },
   { value: 'stale', label: 'Stale' },
   { value: 'failing', label: 'Failing' },
-  { value: 'lost', label: 'Lost' },
+  { value: 'lost', label: 'Lost at its source' },
   { value: 'never', label: 'Never backed up' },
   { value: 'gone', label: 'Archive gone' },
   { value: FORGOTTEN, label: 'Forgotten' },
@@ -51,6 +57,7 @@ export function RepositoriesPage() {
     void navigate({ to: '/repositories', search: { ...kept, ...change }, replace: true });
   };
   const filterText = useDebouncedCallback((text: string) => filter({ text }), TYPING_MS);
+  const [selected, setSelected] = useState<readonly string[]>([]);
   const isFiltered = text !== undefined || state !== undefined || forgotten === true;
   return (
     <Page title="Repositories">
@@ -93,7 +100,25 @@ export function RepositoriesPage() {
         {({ data, pagination }) =>
           data.length > 0 ? (
             <>
-              <RepositoriesTable repositories={data} />
+              {forgotten !== true && (
+                <Selection
+                  selected={selected}
+                  onChange={setSelected}
+                  shown={data.map(({ full_name }) => full_name)}
+                />
+              )}
+              <RepositoriesTable
+                repositories={data}
+                selection={
+                  forgotten === true
+                    ? null
+                    : {
+                        has: (name) => selected.includes(name),
+                        isFull: selected.length >= MAX_SELECTED,
+                        toggle: (name) => setSelected((before) => toggled(before, name)),
+                      }
+                }
+              />
               <Pages
                 of={pagination}
                 onChange={(page) =>
@@ -116,10 +141,68 @@ export function RepositoriesPage() {
   );
 }
 
+function toggled(selected: readonly string[], name: string): readonly string[] {
+  return selected.includes(name) ? selected.filter((one) => one !== name) : [...selected, name];
+}
+
+/** What is selected, on this page of the list and on others, and what can be done with it. */
+function Selection({
+  selected,
+  onChange,
+  shown,
+}: {
+  selected: readonly string[];
+  onChange(selected: readonly string[]): void;
+  /** The names on this page of the list. */
+  shown: readonly string[];
+}) {
+  const [isForgetting, setForgetting] = useState(false);
+  const all = [...new Set([...selected, ...shown])].slice(0, MAX_SELECTED);
+  return (
+    <Group gap="xs" role="group" aria-label="Selection">
+      <Text size="sm" role="status">
+        {selected.length === MAX_SELECTED
+          ? `${MAX_SELECTED} selected, which is the most at once`
+          : `${selected.length} selected`}
+      </Text>
+      <Button
+        size="compact-sm"
+        variant="default"
+        disabled={all.length === selected.length}
+        onClick={() => onChange(all)}
+      >
+        Select all shown
+      </Button>
+      {selected.length > 0 && (
+        <>
+          <Button size="compact-sm" variant="default" onClick={() => onChange([])}>
+            Select none
+          </Button>
+          <Button size="compact-sm" variant="default" onClick={() => setForgetting(true)}>
+            Forget the selected
+          </Button>
+        </>
+      )}
+      {isForgetting && (
+        <Suspense>
+          <ForgetSeveral
+            names={selected}
+            onForgotten={(names) => onChange(selected.filter((name) => !names.has(name)))}
+            onClose={() => setForgetting(false)}
+          />
+        </Suspense>
+      )}
+    </Group>
+  );
+}
+
 function RepositoriesTable({
   repositories,
+  selection,
 }: {
   repositories: readonly Schemas['TrackedRepository'][];
+  /** Null if rows cannot be selected. */
+  selection: { has(name: string): boolean; isFull: boolean; toggle(name: string): void } | null;
 }) {
   return (
     <RecordTable
@@ -131,8 +214,22 @@ function RepositoriesTable({
       {repositories.map((repository) => (
         <Table.Tr key={repository.full_name}>
           <Table.Td miw={200}>
-            <RepositoryLink name={repository.full_name} />
-            {repository.source !== null && <SourceAddress address={repository.source} />}
+            <Group gap="xs" wrap="nowrap" align="start">
+              {selection !== null && (
+                <Checkbox
+                  size="xs"
+                  mt={4}
+                  aria-label={`Select ${repository.full_name}`}
+                  checked={selection.has(repository.full_name)}
+                  disabled={selection.isFull && !selection.has(repository.full_name)}
+                  onChange={() => selection.toggle(repository.full_name)}
+                />
+              )}
+              <div>
+                <RepositoryLink name={repository.full_name} />
+                {repository.source !== null && <SourceAddress address={repository.source} />}
+              </div>
+            </Group>
           </Table.Td>
           <Table.Td>
             <OutcomeBadge outcome={outcomeOfState(repository.state)} />

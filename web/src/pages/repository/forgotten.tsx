@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../../api/client.ts';
-import type { RepositoryPath } from '../../api/queries.ts';
+import { type RepositoryPath, refreshTracked } from '../../api/queries.ts';
 import { Age } from '../../parts/age.tsx';
 import { Failure } from '../../parts/loading.tsx';
 import { notify } from '../../parts/notify.ts';
@@ -24,11 +24,7 @@ function useForgetting(path: RepositoryPath, isForgetting: boolean, nothingKept 
       notify({
         message: isForgetting ? 'Forgotten.' : 'Tracked again.',
       });
-      await Promise.all(
-        ['repository', 'repositories', 'incidents', 'overview'].map((key) =>
-          client.invalidateQueries({ queryKey: [key] }),
-        ),
-      );
+      await refreshTracked(client);
     },
   });
 }
@@ -71,7 +67,7 @@ export function Forget({
             Do this if it was removed on purpose. Runs, alerts and counts then leave it out until a
             run backs it up or fails to.
           </Text>
-          <Text size="sm" c={nothing ? 'var(--mantine-color-error)' : undefined}>
+          <Text size="sm" c={nothing ? 'var(--mantine-color-red-light-color)' : undefined}>
             {describeKept(kept, isGone)}
           </Text>
           {nothing && (
