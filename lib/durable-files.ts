@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, type FileHandle, link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nullIfMissing } from './files.ts';
+import { flushing } from './processes/file-calls.ts';
 
 /** Error codes of calls that a file system does not have: shares, FUSE and some NAS lack one or the other. */
 const lacking = new Set(['ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EPERM']);
@@ -40,7 +41,7 @@ export async function syncFile(path: string): Promise<void> {
 /** Flushes an open file to the disk, if its file system can do that. */
 export async function syncHandle(handle: FileHandle): Promise<void> {
   try {
-    await handle.sync();
+    await flushing(() => handle.sync());
   } catch (error) {
     if (!isLacking(error)) throw error;
   }

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 
 /** Returns the result of a file system call, or null when the file does not exist. */
 export async function nullIfMissing<Value>(reading: Promise<Value>): Promise<Value | null> {
@@ -15,6 +15,27 @@ export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error;
 }
 
+/** There is something else where a file was expected. */
+export class NotAFile extends Error {
+  override readonly name = 'NotAFile';
+
+  constructor(path: string) {
+    super(`${path} is not a file: move it away`);
+  }
+}
+
+/** Opens a file for reading. Throws NotAFile: opening a pipe waits for a writer, who may never come. */
+export async function openFile(path: string): Promise<FileHandle> {
+  if (!(await stat(path)).isFile()) throw new NotAFile(path);
+  return open(path, 'r');
+}
+
+/** The text of a file; null if it is missing, or no file. */
+export async function readIfFile(path: string): Promise<string | null> {
+  const isFile = (await nullIfMissing(stat(path)))?.isFile() === true;
+  return isFile ? nullIfMissing(readFile(path, 'utf8')) : null;
+}
+
 /** Advances the position of an open file, which child processes share. Throws if the file is too short. */
 export async function skipBytes(handle: FileHandle, length: number): Promise<void> {
   const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));
@@ -27,10 +48,11 @@ export async function skipBytes(handle: FileHandle, length: number): Promise<voi
 
 /**
  * Reads a file in chunks of at most 1 MiB. The next chunk is read while one is used. Two buffers take turns, so that a
- * large file takes no more memory than a small one: a chunk is overwritten after the next one was requested.
+ * large file takes no more memory than a small one: a chunk is overwritten after the next one was requested. Throws
+ * NotAFile.
  */
 export async function* readChunks(path: string): AsyncGenerator<Buffer, void, undefined> {
-  const handle = await open(path, 'r');
+  const handle = await openFile(path);
   try {
     const { size } = await handle.stat();
     // Small files get small buffers: thousands of large ones are slow.

@@ -6,6 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import type { FolderAddress } from '../config/stores/store-address.ts';
 import { moveNew, syncFile } from '../durable-files.ts';
 import { isSystemError, nullIfMissing } from '../files.ts';
+import { currentLimitMs, openFileCalls, UnansweredCall } from '../processes/file-calls.ts';
+import { formatDuration } from '../text/units.ts';
 import { createFaultGuard } from './base/fault-guard.ts';
 import {
   type ObjectFile,
@@ -27,9 +29,16 @@ export function createFolderStore(
 ): ObjectStore {
   const fault = (kind: StoreFaultKind, reason: string, cause?: unknown) =>
     new StoreFault(kind, `${address}: ${reason}`, { cause });
-  const guard = createFaultGuard(signal, (error) =>
-    isSystemError(error) ? fault(kindOf(error.code), describe(error), error) : error,
-  );
+  const limitMs = currentLimitMs();
+  const calls = limitMs === null ? null : openFileCalls(limitMs, signal);
+  const explain = (error: unknown) => {
+    if (error instanceof UnansweredCall) {
+      const reason = `no answer for ${formatDuration(error.limitMs)}: is the disk or network drive connected?`;
+      return fault('away', reason, error);
+    }
+    return isSystemError(error) ? fault(kindOf(error.code), describe(error), error) : error;
+  };
+  const guard = createFaultGuard(signal, explain, calls?.watch);
   /** Such as `ENOSPC (no space left on device): archives/ada__app/objects/4bf5…`. */
   const describe = (error: NodeJS.ErrnoException) => {
     const [, words] = /^\w+: ([^,]+)/.exec(error.message) ?? [];

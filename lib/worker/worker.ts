@@ -1,9 +1,21 @@
+import { resolve } from 'node:path';
+import * as z from 'zod';
+import { archivePath, archiveVariables } from '../config/archives.ts';
 import { databaseVariables } from '../config/database.ts';
 import { gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
+import type { StoreAddress } from '../config/stores/store-address.ts';
+import { storeVariables } from '../config/stores.ts';
+import { orHangs } from './base/answering-folder.ts';
 import type { WorkerOptions } from './base/command-context.ts';
 import { RunStopped } from './base/stop.ts';
 import { parseWorkerCommand, type WorkerCommand } from './command-line.ts';
+
+const folderVariables = z.object({
+  ...archiveVariables.shape,
+  ...storeVariables.shape,
+  DATA_DIR: databaseVariables.shape.DATA_DIR,
+});
 
 /**
  * Runs one command of the worker and returns its exit code: 0 done; 1 failed, also if a repository did; 4 if the
@@ -14,7 +26,11 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const { args, folder, io } = options;
   const command = parseWorkerCommand(args, folder);
   try {
-    return await perform(await trustAuthorities(options, command), command);
+    if (command.name === 'help') return await perform(options, command);
+    const folders = () => foldersOf(options, command);
+    return await orHangs({ ...options, folders }, async (signal) =>
+      perform(await trustAuthorities({ ...options, signal }), command),
+    );
   } catch (error) {
     const stopped = stopOf(error, options.signal);
     if (stopped === null) throw error;
@@ -34,13 +50,35 @@ function stopOf(error: unknown, { aborted, reason }: AbortSignal): RunStopped | 
   );
 }
 
+/** The folders that a command may read and write, as far as its command line and the configuration name them. */
+function foldersOf({ environment }: WorkerOptions, command: WorkerCommand): string[] {
+  const config = readConfig(folderVariables, environment);
+  const stores = [...config.BACKUP_STORES, ...storesOf(command)].flatMap((store) =>
+    store.kind === 'folder' ? store.path : [],
+  );
+  const target = command.name === 'restore' ? [command.target] : [];
+  return [archivePath(config), ...target, ...stores, resolve(config.DATA_DIR)];
+}
+
+function storesOf(command: WorkerCommand): StoreAddress[] {
+  switch (command.name) {
+    case 'restore':
+    case 'list-store':
+      return command.store === null ? [] : [command.store.address];
+    case 'store-check':
+    case 'store-prune':
+      return command.store === null ? [] : [command.store];
+    case 'store-copy':
+      return [command.from, command.to];
+    default:
+      return [];
+  }
+}
+
 /** git is given the authorities that the rest of the process trusts. */
-async function trustAuthorities(
-  options: WorkerOptions,
-  command: WorkerCommand,
-): Promise<WorkerOptions> {
+async function trustAuthorities(options: WorkerOptions): Promise<WorkerOptions> {
   const { environment, signal, io } = options;
-  if (!environment.NODE_EXTRA_CA_CERTS || command.name === 'help') return options;
+  if (!environment.NODE_EXTRA_CA_CERTS) return options;
   const { trustInGit } = await import('../git/git-authorities.ts');
   const { DATA_DIR } = readConfig(databaseVariables, environment);
   const onRemark = (text: string) => void io.stderr.write(`${text}\n`);

@@ -10,15 +10,19 @@ interface FaultGuard {
   bytes(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
 }
 
-/** `explain` returns the fault for an error, or the error itself if it does not come from the store. */
+/**
+ * `explain` returns the fault for an error, or the error itself if it does not come from the store. `bound` does the
+ * work of an operation, but not for ever.
+ */
 export function createFaultGuard(
   signal: AbortSignal,
   explain: (error: unknown) => unknown,
+  bound: <Value>(work: () => Promise<Value>) => Promise<Value> = (work) => work(),
 ): FaultGuard {
   const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     try {
       signal.throwIfAborted();
-      return await work();
+      return await bound(work);
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof StoreFault ? error : await explain(error);
@@ -33,7 +37,8 @@ export function createFaultGuard(
         yield value;
       }
     } finally {
-      await iterator.return?.();
+      // A reader that waits for the disk can only be left.
+      await guard(async () => iterator.return?.());
     }
   }
   return Object.assign(guard, { bytes });

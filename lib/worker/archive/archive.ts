@@ -9,7 +9,7 @@ import {
   type VersionEntry,
 } from '../../archives/base/note.ts';
 import { restrict, syncFile } from '../../durable-files.ts';
-import { nullIfMissing, readChunks } from '../../files.ts';
+import { NotAFile, nullIfMissing, readChunks } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { repositoryFigures } from './figures.ts';
 
@@ -79,6 +79,8 @@ export interface ArchiveState {
   versions: readonly VersionEntry[];
   /** Whether the note describes the files exactly, judging by sizes and the full bundle's time. */
   isSettled: boolean;
+  /** The path of its bundle or note, if that is something else than a file. */
+  obstacle: string | null;
 }
 
 /** Parses a note; null if the text is not one. */
@@ -91,11 +93,17 @@ export function parseArchiveRecord(text: string): ArchiveRecord | null {
 export async function readArchiveState(folder: string, key: string): Promise<ArchiveState> {
   const path = join(folder, key);
   const [note, bundle] = await Promise.all([
-    nullIfUnnamable(readFile(noteName(path), 'utf8')),
+    nullIfUnnamable(stat(noteName(path))),
     nullIfUnnamable(stat(path)),
   ]);
-  const record = note === null ? null : parseArchiveRecord(note);
-  if (!bundle?.isFile()) return { record, files: [], versions: [], isSettled: false };
+  const text = note?.isFile() ? await nullIfMissing(readFile(noteName(path), 'utf8')) : null;
+  const record = text === null ? null : parseArchiveRecord(text);
+  const blocked = [
+    { at: path, found: bundle },
+    { at: noteName(path), found: note },
+  ].find(({ found }) => found?.isFile() === false);
+  const obstacle = blocked?.at ?? null;
+  if (!bundle?.isFile()) return { record, files: [], versions: [], isSettled: false, obstacle };
   const { size: sizeBytes, mtimeMs: modifiedMs } = bundle;
   if (record === null) {
     return {
@@ -103,6 +111,7 @@ export async function readArchiveState(folder: string, key: string): Promise<Arc
       files: [{ name: key, sha256: null, sizeBytes }],
       versions: [],
       isSettled: false,
+      obstacle,
     };
   }
   const described = describeFiles(record, { sizeBytes, modifiedMs });
@@ -118,7 +127,7 @@ export async function readArchiveState(folder: string, key: string): Promise<Arc
     record.replacing === null &&
     record.archive_size_bytes === sizeBytes &&
     record.archive_modified_ms === Math.floor(modifiedMs);
-  return { record, files, versions: described.versions, isSettled };
+  return { record, files, versions: described.versions, isSettled, obstacle };
 }
 
 /** Null also for a name that this file system cannot have. Only the backup of that repository fails because of it. */
@@ -185,8 +194,18 @@ export async function findBadFile(
   files: Iterable<{ name: string; sha256: string | null }>,
 ): Promise<{ name: string; isMissing: boolean } | null> {
   for (const { name, sha256 } of files) {
-    const found = await nullIfMissing(hashFile(join(folder, name)));
+    const found = await readHash(join(folder, name));
     if (found === null || found !== sha256) return { name, isMissing: found === null };
   }
   return null;
+}
+
+/** The SHA-256 of a file; empty if it is something else, and null if it is missing. */
+async function readHash(path: string): Promise<string | null> {
+  try {
+    return await nullIfMissing(hashFile(path));
+  } catch (error) {
+    if (error instanceof NotAFile) return '';
+    throw error;
+  }
 }

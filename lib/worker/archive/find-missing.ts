@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { manifestFolder, manifestName } from '../../archives/base/manifest.ts';
 import { nullIfMissing } from '../../files.ts';
 import { readArchiveState } from './archive.ts';
@@ -10,7 +10,8 @@ export async function findMissing(
   key: string,
   there: ReadonlySet<string>,
 ): Promise<string | null> {
-  const { record, files, versions } = await readArchiveState(folder, key);
+  const { record, files, versions, obstacle } = await readArchiveState(folder, key);
+  if (obstacle !== null) return `${basename(obstacle)} is not a file`;
   const [bundle, ...increments] = files;
   if (bundle === undefined) return `${key} is missing`;
   if (bundle.sizeBytes === 0) return `${key} is empty`;
@@ -18,13 +19,15 @@ export async function findMissing(
   if (record !== null && !sizes.includes(bundle.sizeBytes)) return `${key} has another size`;
   for (const { name, sizeBytes } of increments) {
     if (!there.has(name)) return `${name} is missing`;
-    const size = (await nullIfMissing(stat(join(folder, name))))?.size;
+    const found = await nullIfMissing(stat(join(folder, name)));
+    if (found !== null && !found.isFile()) return `${name} is not a file`;
+    const size = found?.size;
     if (size !== sizeBytes) return `${name} has another size`;
   }
   const newest = versions.at(-1);
   if (newest === undefined) return null;
   const manifest = join(manifestFolder(key), manifestName(newest.version));
-  return (await nullIfMissing(stat(join(folder, manifest)))) === null
-    ? `${manifest} is missing`
-    : null;
+  const found = await nullIfMissing(stat(join(folder, manifest)));
+  if (found === null) return `${manifest} is missing`;
+  return found.isFile() ? null : `${manifest} is not a file`;
 }

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   hashText,
@@ -8,7 +8,7 @@ import {
   type VersionManifest,
 } from '../../archives/base/manifest.ts';
 import { MAX_VERSIONS, type VersionEntry } from '../../archives/base/note.ts';
-import { nullIfMissing } from '../../files.ts';
+import { nullIfMissing, readIfFile } from '../../files.ts';
 import type { ArchiveState } from './archive.ts';
 
 /** The numbers of all versions that have a manifest, in ascending order. */
@@ -25,7 +25,7 @@ export async function readManifest(
   { version, manifest_sha256 }: VersionEntry,
 ): Promise<VersionManifest | null> {
   const path = join(folder, manifestFolder(key), manifestName(version));
-  const text = await nullIfMissing(readFile(path, 'utf8'));
+  const text = await readIfFile(path);
   return text === null || hashText(text) !== manifest_sha256 ? null : parseManifest(text);
 }
 
@@ -53,9 +53,9 @@ export async function readRecordedVersions(
   let newest: VersionManifest | null = null;
   for (const number of (await listManifests(folder, key)).slice(-MAX_VERSIONS + 1)) {
     const path = join(folder, manifestFolder(key), manifestName(number));
-    const text = await readFile(path, 'utf8');
-    const manifest = parseManifest(text);
-    if (manifest === null || manifest.version !== number) continue;
+    const text = await readIfFile(path);
+    const manifest = text === null ? null : parseManifest(text);
+    if (text === null || manifest === null || manifest.version !== number) continue;
     newest = manifest;
     versions.push(describe(manifest, text));
   }

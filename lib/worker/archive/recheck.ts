@@ -1,6 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orAborted } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import {
@@ -44,12 +43,12 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
   const { archiveFolder, suspects, budgetMs, clock, signal } = options;
   const found: Recheck = { checked: 0, damaged: new Map(), altered: new Map() };
   const end = clock.now() + budgetMs;
-  const due = await orAborted(signal, () => listDue(archiveFolder, clock.now()));
+  const due = await listDue(archiveFolder, clock.now());
   if (due.length + suspects.length === 0) return found;
   const scratch = await makeScratch(archiveFolder);
   try {
     for (const key of suspects) {
-      const { record, files } = await orAborted(signal, () => readArchiveState(archiveFolder, key));
+      const { record, files } = await readArchiveState(archiveFolder, key);
       if (record === null || files.length === 0) continue;
       const altered = await checkManifests(options, { key, record, scratch });
       if (altered !== null) found.altered.set(key, altered);

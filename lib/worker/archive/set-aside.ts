@@ -1,9 +1,9 @@
-import { readdir, readFile, rename } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSetAsideOf, setAsideName } from '../../archives/base/archive-name.ts';
 import { incrementName, manifestFolder, parseManifest } from '../../archives/base/manifest.ts';
 import { noteName } from '../../archives/base/note.ts';
-import { nullIfMissing } from '../../files.ts';
+import { nullIfMissing, readIfFile } from '../../files.ts';
 import { parseArchiveRecord } from './archive.ts';
 
 /** Renames a damaged archive and its note, so that nothing overwrites them. Returns the new name. */
@@ -35,11 +35,11 @@ export async function firstIncrement(folder: string, key: string): Promise<numbe
   for (const name of await readdir(folder)) {
     follow(name);
     if (!name.endsWith('.json') || !isSetAsideOf(name.slice(0, -'.json'.length), key)) continue;
-    const record = parseArchiveRecord(await readFile(join(folder, name), 'utf8'));
+    const record = parseArchiveRecord((await readIfFile(join(folder, name))) ?? '');
     first = Math.max(first, record?.next_increment ?? 1);
   }
   for (const name of versions) {
-    const manifest = parseManifest(await readFile(join(manifests, name), 'utf8'));
+    const manifest = parseManifest((await readIfFile(join(manifests, name))) ?? '');
     for (const file of manifest?.files ?? []) follow(file.name);
   }
   return first;

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { AppError, messageOf } from '../../errors.ts';
-import { isSystemError, nullIfMissing } from '../../files.ts';
+import { isSystemError, NotAFile, nullIfMissing } from '../../files.ts';
 import { createGit, GitError, type GitFault } from '../../git/git.ts';
 import { classifyFault } from '../base/git-faults.ts';
 import type { Source } from '../base/source.ts';
@@ -37,7 +37,7 @@ export async function explainFailure(
   if (hostName !== null && isMachineFault(error, context)) {
     throw new RunStopped(`this machine cannot continue: ${error.message}`, { cause: error });
   }
-  if (error instanceof DiskFull) return failure(error.message);
+  if (error instanceof DiskFull || error instanceof NotAFile) return failure(error.message);
   if (isSystemError(error)) return failed(failure(error.message));
   log.error('a repository could not be backed up', { repository: source.name, error });
   return failure(messageOf(error));

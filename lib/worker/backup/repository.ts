@@ -1,8 +1,8 @@
 import { archiveKey } from '../../archives/base/archive-name.ts';
 import { digestRefs } from '../../archives/base/manifest.ts';
-import { orAborted } from '../../async.ts';
 import type { Environment } from '../../config/read.ts';
 import { AppError } from '../../errors.ts';
+import { NotAFile } from '../../files.ts';
 import { createGit, GitError, isGitFailure } from '../../git/git.ts';
 import { type GitCredential, gitSettings } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
@@ -96,14 +96,15 @@ export async function backUpRepository(
  * an error, the archive folder is unchanged, or has the new version if that was already published.
  */
 export async function updateArchive(backup: Backup): Promise<Success> {
-  const { archiveFolder, mirrorFolder, source, signal, checkLease } = backup;
+  const { archiveFolder, mirrorFolder, source, checkLease } = backup;
   const key = archiveKey(source.name);
-  const before = await orAborted(signal, () => readArchiveState(archiveFolder, key));
+  const before = await readArchiveState(archiveFolder, key);
+  if (before.obstacle !== null) throw new NotAFile(before.obstacle);
   // A first clone also tells the refs.
   const isFirst =
     backup.mayClone &&
     before.files.length === 0 &&
-    !(await orAborted(signal, () => hasMirror(mirrorFolder, key)));
+    !(await hasMirror(mirrorFolder, key));
   try {
     let remote: RemoteRefs | null = null;
     if (!isFirst) {

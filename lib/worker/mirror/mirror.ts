@@ -1,8 +1,8 @@
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { nextTo } from '../../archives/base/archive-name.ts';
 import { type BundleHeader, readBundleHeader } from '../../archives/base/bundle-header.ts';
-import { nullIfMissing, skipBytes } from '../../files.ts';
+import { nullIfMissing, openFile, skipBytes } from '../../files.ts';
 import { type Git, isGitFailure } from '../../git/git.ts';
 import { initRepository } from '../../git/init-repository.ts';
 
@@ -128,7 +128,7 @@ export async function readPack(
   path: string,
   read: (fd: number) => Promise<unknown>,
 ): Promise<void> {
-  const handle = await open(path);
+  const handle = await openFile(path);
   try {
     const { length } = await readBundleHeader(handle);
     await skipBytes(handle, length);
@@ -140,7 +140,7 @@ export async function readPack(
 
 /** Reads the header of a bundle file. Throws ArchiveFault. */
 export async function readHeader(path: string): Promise<BundleHeader> {
-  const handle = await open(path);
+  const handle = await openFile(path);
   try {
     return await readBundleHeader(handle);
   } finally {

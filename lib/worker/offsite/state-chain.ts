@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestFolder, manifestName, parseManifest } from '../../archives/base/manifest.ts';
-import { nullIfMissing } from '../../files.ts';
+import { readIfFile } from '../../files.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { LedgerEntry } from './ledger.ts';
 
@@ -23,6 +22,6 @@ export async function extendChain(
   if (versions.some(({ manifest_sha256 }) => manifest_sha256 === chain.version)) return extended;
   // It was pruned.
   const path = join(archiveFolder, manifestFolder(key), manifestName(oldest.version));
-  const manifest = parseManifest((await nullIfMissing(readFile(path, 'utf8'))) ?? '');
+  const manifest = parseManifest((await readIfFile(path)) ?? '');
   return manifest?.previous_sha256 === chain.version ? extended : next;
 }

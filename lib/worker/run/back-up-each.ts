@@ -8,8 +8,9 @@ import type { Recheck } from '../archive/recheck.ts';
 import { type BackupContext, type Job, newJob } from '../backup/backup.ts';
 import type { Waiting } from '../backup/deliver.ts';
 import { createDiskRoom } from '../backup/disk-room.ts';
-import { isFailure, type Outcome, withMachine, withTries } from '../backup/outcome.ts';
+import { failure, isFailure, type Outcome, withMachine, withTries } from '../backup/outcome.ts';
 import { backUpRepository } from '../backup/repository.ts';
+import { FolderHangs, orHangs } from '../base/answering-folder.ts';
 import { MAX_TRIES, pauseBeforeRetry } from '../base/backoff.ts';
 import type { Source } from '../base/source.ts';
 import type { Offsite } from '../offsite/offsite.ts';
@@ -72,7 +73,7 @@ export async function backUpEach(
   const context: EachContext = {
     ...{ ...run, destination, offsite, incrementsFromBytes, progress },
     isFailing: await findFailing(journal.store, offsite),
-    mirrorLacks: await readLacks(run, mirrorFolder),
+    mirrorLacks: await readLacks(mirrorFolder),
     room: createDiskRoom(archiveFolder),
   };
   const waiting: WaitingJob[] = [];
@@ -109,7 +110,7 @@ async function tryJob(context: EachContext, job: Job, waiting: WaitingJob[]): Pr
   }
   job.tries++;
   const began = clock.now();
-  const made = await backUpRepository(context, job);
+  const made = await backUpOrHang(context, job);
   job.durationMs += clock.now() - began;
   if (made.status === 'waiting') {
     await journal.tell({ type: 'working', repository, doing: 'waiting for the push' });
@@ -132,6 +133,19 @@ async function tryJob(context: EachContext, job: Job, waiting: WaitingJob[]): Pr
   await journal.tell({ type: 'resting', repository });
   await journal.note('warn', `${errorMessage} (${next})`, repository);
   return { visit, restMs };
+}
+
+/** A repository with a file that never answers fails alone; a folder that does not answer at all ends the run. */
+async function backUpOrHang(context: EachContext, job: Job): Promise<Outcome | Waiting> {
+  const folders = () => [context.archiveFolder, context.mirrorFolder];
+  try {
+    return await orHangs({ ...context, folders }, (signal) =>
+      backUpRepository({ ...context, signal }, job),
+    );
+  } catch (error) {
+    if (!(error instanceof FolderHangs) || error.isWhole) throw error;
+    return failure(error.message);
+  }
 }
 
 /** Records how a job ended. */

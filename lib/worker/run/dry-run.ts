@@ -48,7 +48,7 @@ export async function performDryRun(
   const tracked = () => listTracked(db);
   if (given !== null) {
     const say = async (_level: string, text: string) => display.line(cleanText(text));
-    const bounds = { maxWaitMs: stallMsOf(deps.environment), clock: deps.clock };
+    const bounds = { maxWaitMs: stallMsOf(deps.environment) };
     const sources = await expandFolders(given, { archiveFolder, ...bounds, tracked, note: say });
     return printPlans(deps, sources, output);
   }

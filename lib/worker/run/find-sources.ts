@@ -1,4 +1,3 @@
-import { orAborted } from '../../async.ts';
 import { stallMsOf } from '../../git/git.ts';
 import type { SeenRepository } from '../../records/recording/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
@@ -17,22 +16,22 @@ import { type Selected, selectSources } from './selection/select.ts';
 
 /** The sources given on the command line, with the repositories of each folder that holds some. */
 export function expand(
-  { journal, archiveFolder, environment, clock, signal }: RunContext,
+  { journal, archiveFolder, environment }: RunContext,
   given: readonly Source[],
 ): Promise<Source[]> {
   const { note, store } = journal;
   const tracked = () => store.read(listTracked, () => []);
   const maxWaitMs = stallMsOf(environment);
-  const options = { archiveFolder, maxWaitMs, clock, tracked, note };
-  return orAborted(signal, () => expandFolders(given, options));
+  const options = { archiveFolder, maxWaitMs, tracked, note };
+  return expandFolders(given, options);
 }
 
 /** Archives belong to addresses: notes which sources are backed up under another name. */
 export async function assign(
-  { journal, archiveFolder, signal }: RunContext,
+  { journal, archiveFolder }: RunContext,
   sources: readonly Source[],
 ): Promise<Source[]> {
-  const assigned = await orAborted(signal, () => assignArchives(archiveFolder, sources));
+  const assigned = await assignArchives(archiveFolder, sources);
   for (const { from, to, owner } of assigned.renamed) {
     const why =
       owner === null ? 'its archive has that name' : `the archive of ${from} belongs to ${owner}`;

@@ -1,8 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { archiveKey } from '../../archives/base/archive-name.ts';
-import { orAborted } from '../../async.ts';
-import { stallMsOf } from '../../git/git.ts';
 import {
   type ArchiveLook,
   type ExpectedArchive,
@@ -15,7 +13,6 @@ import { shellQuote } from '../../text/shell-quote.ts';
 import { counted, firstOf } from '../../text/units.ts';
 import { findMissing } from '../archive/find-missing.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
-import { orHangs } from '../base/answering-folder.ts';
 import type { Source } from '../base/source.ts';
 import { RunStopped } from '../base/stop.ts';
 import type { Journal } from '../record/journal.ts';
@@ -41,11 +38,8 @@ export interface LostArchive extends ExpectedArchive {
 export async function lookForArchives({
   journal,
   archiveFolder,
-  signal,
   hostName,
   mayStartOver,
-  environment,
-  clock,
 }: RunContext): Promise<LostArchive[]> {
   const { store } = journal;
   const recorded = await store.read(
@@ -54,8 +48,7 @@ export async function lookForArchives({
   );
   // The workers of a shared run have one archive folder.
   const isHere = ({ isElsewhere }: ExpectedArchive) => !isElsewhere || hostName !== null;
-  const bound = { folder: archiveFolder, ms: stallMsOf(environment), clock };
-  const { names, missing } = await orAborted(signal, () => lookIn(bound, recorded));
+  const { names, missing } = await lookIn(archiveFolder, recorded);
   const looks: ArchiveLook[] = [];
   const lost: LostArchive[] = [];
   for (const one of recorded) {
@@ -100,18 +93,15 @@ function describe(missing: string, { copies, repository }: ExpectedArchive): str
 
 /** The names in the folder, and what is missing of each archive that is not whole, by its file name. */
 async function lookIn(
-  bound: Parameters<typeof orHangs>[0],
+  folder: string,
   expected: readonly ExpectedArchive[],
 ): Promise<{ names: string[]; missing: Map<string, string> }> {
-  const { folder } = bound;
-  const names = await orHangs(bound, readdir(folder));
+  const names = await readdir(folder);
   const there = new Set(names);
   const limit = pLimit(AT_ONCE);
   const missing = new Map<string, string>();
   const look = async (key: string) => {
-    const found = there.has(key)
-      ? await orHangs(bound, findMissing(folder, key, there))
-      : `${key} is missing`;
+    const found = there.has(key) ? await findMissing(folder, key, there) : `${key} is missing`;
     if (found !== null) missing.set(key, found);
   };
   await Promise.all(expected.map(({ archiveKey }) => limit(look, archiveKey)));

@@ -1,12 +1,9 @@
-import { orAborted } from '../../async.ts';
 import { describeLacks, findLacks, type Lack } from '../../durable-files.ts';
 import { messageOf } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
-import { stallMsOf } from '../../git/git.ts';
 import { describeStuck, sweepScratch } from '../../processes/scratch.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
-import { orHangs } from '../base/answering-folder.ts';
 import { RunStopped } from '../base/stop.ts';
 import type { RunContext } from './run-deps.ts';
 
@@ -20,15 +17,15 @@ export async function prepareFolders(deps: RunContext): Promise<void> {
 
 /** Says once in a run what the file system of the archives cannot do. */
 async function noteLacks(deps: RunContext): Promise<void> {
-  const lacks = await readLacks(deps, deps.archiveFolder);
+  const lacks = await readLacks(deps.archiveFolder);
   const text = describeLacks('the archive folder', lacks);
   if (text !== null) await deps.journal.note('warn', text);
 }
 
 /** What the file system of a folder lacks. */
-export async function readLacks({ signal }: RunContext, folder: string): Promise<Lack[]> {
+export async function readLacks(folder: string): Promise<Lack[]> {
   try {
-    return await orAborted(signal, () => findLacks(folder));
+    return await findLacks(folder);
   } catch (error) {
     // Each backup fails with the same error, and says it.
     if (!isSystemError(error)) throw error;
@@ -37,15 +34,13 @@ export async function readLacks({ signal }: RunContext, folder: string): Promise
 }
 
 async function prepareFolder(
-  { time, signal, log, clock, environment }: RunContext,
+  { time, signal, log }: RunContext,
   folder: string,
   what: string,
 ): Promise<void> {
   try {
-    // Calls to a hanging file system cannot be aborted.
-    const bound = { folder, ms: stallMsOf(environment), clock };
-    await orAborted(signal, () => orHangs(bound, makeArchiveFolder(folder)));
-    const stuck = await orAborted(signal, () => orHangs(bound, sweepScratch(folder, time.now())));
+    await makeArchiveFolder(folder);
+    const stuck = await sweepScratch(folder, time.now());
     if (stuck !== null) log.warn(describeStuck(stuck));
   } catch (cause) {
     signal.throwIfAborted();

@@ -10,6 +10,7 @@ import {
 import { cleanText } from '../../text/clean-text.ts';
 import { countRepositories } from '../../text/units.ts';
 import { type MachineLease, takeMachineLease } from '../archive/lease/machine-lease.ts';
+import { orHangs } from '../base/answering-folder.ts';
 import { openRunTime } from '../backup/run-time.ts';
 import type { CommandContext } from '../base/command-context.ts';
 import type { OutputStream } from '../base/display.ts';
@@ -163,7 +164,9 @@ async function recordRun(
     const checkLease = () => Promise.resolve();
     const time = openRunTime(clock, journal);
     const context = { ...deps, journal, signal, stop, time, checkLease, hostName: null };
-    await backUp(context, given, progress);
+    await orHangs({ ...deps, signal, folders: () => foldersOf(deps) }, (until) =>
+      backUp({ ...context, signal: until }, given, progress),
+    );
   } catch (error) {
     const message = describeStop(error, signal, deps.log);
     stopped = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
@@ -192,6 +195,11 @@ async function recordRun(
     exitCode: stopped?.exitCode ?? (isGood ? 0 : 1),
     ...ended,
   };
+}
+
+/** Where a run writes on this machine. Stores fail by themselves. */
+export function foldersOf({ archiveFolder, mirrorFolder, dataFolder }: RunDeps): string[] {
+  return [archiveFolder, mirrorFolder, dataFolder];
 }
 
 /** Backs up each repository, copies the archives, and measures. Throws whatever stops the run. */

@@ -1,4 +1,3 @@
-import { orAborted } from '../../../async.ts';
 import { isDatabaseUnavailable } from '../../../database/database.ts';
 import { AppError } from '../../../errors.ts';
 import { readSharedFigures } from '../../../records/fleet/ending.ts';
@@ -7,6 +6,7 @@ import { leaveRun } from '../../../records/fleet/members.ts';
 import { STALE_RUN_MESSAGE } from '../../../records/runs/stale-runs.ts';
 import type { Job } from '../../backup/backup.ts';
 import { openRunTime } from '../../backup/run-time.ts';
+import { orHangs } from '../../base/answering-folder.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { Source } from '../../base/source.ts';
 import { describeStop, onMachine, RunStopped } from '../../base/stop.ts';
@@ -14,7 +14,7 @@ import type { DeliveryRemark } from '../../record/deliver-spools.ts';
 import { backUpEach } from '../back-up-each.ts';
 import { followRun } from '../follow-run.ts';
 import { prepareFolders } from '../prepare-folders.ts';
-import { openAccess, planRun } from '../run.ts';
+import { foldersOf, openAccess, planRun } from '../run.ts';
 import { newProgress, type RunContext, type RunDeps, type RunProgress } from '../run-deps.ts';
 import { withTargets } from '../targets.ts';
 import type { RunReport } from '../watching/report.ts';
@@ -60,8 +60,7 @@ export async function takePart(
     { stop, taken: TAKEN },
   );
   const progress = newProgress([]);
-  const hasFolder = () =>
-    orAborted(signal, () => hasFolderToken(deps.archiveFolder, entered.token));
+  const hasFolder = () => hasFolderToken(deps.archiveFolder, entered.token);
   const checkLease = async () => {
     if (!(await hasFolder())) throw new RunStopped(`the run was ended, or ${FOLDER_GONE}`);
     watch.check();
@@ -79,7 +78,9 @@ export async function takePart(
   let stopped: { message: string; exitCode: number } | null = null;
   try {
     for (const { level, text } of remarks) await journal.note(level, text);
-    await work(context, part, progress);
+    await orHangs({ ...deps, signal, folders: () => foldersOf(deps) }, (until) =>
+      work({ ...context, signal: until }, part, progress),
+    );
   } catch (error) {
     const reason = describeStop(error, signal, log);
     const message = reason === STARTER_GONE ? reason : onMachine(reason, member.hostName);

@@ -1,8 +1,8 @@
 import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import pLimit from 'p-limit';
-import type { Clock } from '../../../clock.ts';
 import { isSystemError } from '../../../files.ts';
+import { openFileCalls, UnansweredCall } from '../../../processes/file-calls.ts';
 import type { TrackedRepository } from '../../../records/recording/repo-state.ts';
 import { countRepositories } from '../../../text/units.ts';
 import { readArchiveState } from '../../archive/archive.ts';
@@ -19,7 +19,6 @@ interface ExpandOptions {
   archiveFolder: string;
   /** How long a folder may take to answer. One that does not is left to git, which can be stopped. */
   maxWaitMs: number;
-  clock: Clock;
   /** Reads the repositories that have an archive; empty if that is unknown. */
   tracked(): Promise<readonly TrackedRepository[]>;
   /** Says which folder stands for which repositories, and what is wrong with one of them. */
@@ -33,12 +32,12 @@ interface ExpandOptions {
  */
 export async function expandFolders(
   given: readonly Source[],
-  { archiveFolder, maxWaitMs, clock, tracked, note }: ExpandOptions,
+  { archiveFolder, maxWaitMs, tracked, note }: ExpandOptions,
 ): Promise<Source[]> {
   const holders = new Map<Source, Held>();
   for (const source of given.filter(({ isLocal }) => isLocal)) {
     const { location } = source;
-    const held = await inTime(lookInto(location), maxWaitMs, clock);
+    const held = await inTime(() => lookInto(location), maxWaitMs);
     if (held === 'hangs') {
       const text = `the folder ${location} does not answer, so no further folder is searched for repositories`;
       await note('error', text);
@@ -88,18 +87,13 @@ export async function expandFolders(
   return sources;
 }
 
-async function inTime<Value>(
-  work: Promise<Value>,
-  ms: number,
-  clock: Clock,
-): Promise<Value | 'hangs'> {
-  const done = new AbortController();
-  const expiry = clock.sleep(ms, done.signal).then(() => 'hangs' as const);
+/** Other sources do without a folder that hangs. */
+async function inTime<Value>(work: () => Promise<Value>, ms: number): Promise<Value | 'hangs'> {
   try {
-    return await Promise.race([work, expiry]);
-  } finally {
-    done.abort();
-    expiry.catch(() => undefined); // no longer needed
+    return await openFileCalls(ms).watch(work);
+  } catch (error) {
+    if (error instanceof UnansweredCall) return 'hangs';
+    throw error;
   }
 }
 
