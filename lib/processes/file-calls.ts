@@ -1,4 +1,5 @@
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
+import { spawn } from 'node:child_process';
 
 /** How often waiting calls are looked at, at most and at least. */
 const MIN_LOOK_MS = 50;
@@ -33,6 +34,8 @@ interface Group {
   limitMs: number;
   /** The calls that were not answered yet, by their ids. */
   waiting: Map<number, Call>;
+  /** When the file system was last asked whether it is dead. */
+  askedAt: number;
 }
 
 interface Call {
@@ -63,10 +66,19 @@ const hook = createHook({
   },
 });
 
+interface FileCallsOptions {
+  signal?: AbortSignal;
+  /** Whether the file system does not answer at all. A large file may take longer than the limit to be flushed. */
+  isDead?(): Promise<boolean>;
+}
+
 /** Watches calls to file systems, each of which has to be answered within `limitMs` milliseconds. */
-export function openFileCalls(limitMs: number, signal?: AbortSignal): FileCalls {
+export function openFileCalls(
+  limitMs: number,
+  { signal, isDead = async () => false }: FileCallsOptions = {},
+): FileCalls {
   hook.enable();
-  const group: Group = { limitMs, waiting: new Map() };
+  const group: Group = { limitMs, waiting: new Map(), askedAt: 0 };
   const everyMs = Math.min(Math.max(limitMs / 4, MIN_LOOK_MS), MAX_LOOK_MS);
   const isLate = (call: Call, now: number) => {
     const factor = call.limitMs / limitMs;
@@ -75,13 +87,22 @@ export function openFileCalls(limitMs: number, signal?: AbortSignal): FileCalls 
     call.lateFrom ??= now + everyMs;
     return now >= call.lateFrom;
   };
+  /** Asks, once after each limit, while a file is being flushed for longer than other calls may take. */
+  const findDeath = async (now: number): Promise<boolean> => {
+    const since = Math.min(...[...group.waiting.values()].map(({ madeAt }) => madeAt));
+    if (now - Math.max(since, group.askedAt) < limitMs) return false;
+    group.askedAt = now;
+    return isDead();
+  };
   return {
     async watch(work) {
       const late = Promise.withResolvers<never>();
       const look = () => {
         const now = performance.now();
-        if (![...group.waiting.values()].some((call) => isLate(call, now))) return;
-        late.reject(signal?.aborted ? signal.reason : new UnansweredCall(limitMs));
+        const fail = () =>
+          late.reject(signal?.aborted ? signal.reason : new UnansweredCall(limitMs));
+        if ([...group.waiting.values()].some((call) => isLate(call, now))) return fail();
+        void findDeath(now).then((isFound) => isFound && fail(), late.reject);
       };
       look();
       const timer = setInterval(look, everyMs);
@@ -102,4 +123,28 @@ export function currentLimitMs(): number | null {
 /** Makes a call that writes all that is left of a file to the disk. */
 export function flushing<Value>(call: () => Promise<Value>): Promise<Value> {
   return flushes.run(true, call);
+}
+
+/**
+ * Whether a folder answers within `maxMs` milliseconds, even if with an error. Another process asks: on some mounts that
+ * hang, not even SIGKILL ends one that waits.
+ */
+export function doesAnswer(folder: string, maxMs: number): Promise<boolean> {
+  const options = { stdio: 'ignore', cwd: '/' } as const;
+  const asking =
+    process.platform === 'win32'
+      ? spawn('cmd', ['/d', '/c', 'dir', folder], { stdio: 'ignore' })
+      : spawn('ls', ['-f', '--', folder], options);
+  asking.unref();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      asking.kill('SIGKILL');
+      resolve(false);
+    }, maxMs);
+    const answered = () => {
+      clearTimeout(timer);
+      resolve(true);
+    };
+    asking.once('exit', answered).once('error', answered);
+  });
 }

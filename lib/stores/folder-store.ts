@@ -3,10 +3,16 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { loadOnce } from '../async.ts';
 import type { FolderAddress } from '../config/stores/store-address.ts';
 import { moveNew, syncFile } from '../durable-files.ts';
 import { isSystemError, nullIfMissing } from '../files.ts';
-import { currentLimitMs, openFileCalls, UnansweredCall } from '../processes/file-calls.ts';
+import {
+  currentLimitMs,
+  doesAnswer,
+  openFileCalls,
+  UnansweredCall,
+} from '../processes/file-calls.ts';
 import { formatDuration } from '../text/units.ts';
 import { createFaultGuard } from './base/fault-guard.ts';
 import {
@@ -30,7 +36,8 @@ export function createFolderStore(
   const fault = (kind: StoreFaultKind, reason: string, cause?: unknown) =>
     new StoreFault(kind, `${address}: ${reason}`, { cause });
   const limitMs = currentLimitMs();
-  const calls = limitMs === null ? null : openFileCalls(limitMs, signal);
+  const isDead = async () => !(await doesAnswer(root, limitMs ?? 0));
+  const calls = limitMs === null ? null : openFileCalls(limitMs, { signal, isDead });
   const explain = (error: unknown) => {
     if (error instanceof UnansweredCall) {
       const reason = `no answer for ${formatDuration(error.limitMs)}: is the disk or network drive connected?`;
@@ -38,7 +45,14 @@ export function createFolderStore(
     }
     return isSystemError(error) ? fault(kindOf(error.code), describe(error), error) : error;
   };
-  const guard = createFaultGuard(signal, explain, calls?.watch);
+  // Before anything of this process waits for it.
+  const ask = loadOnce(async () => {
+    if (limitMs !== null && (await isDead())) throw new UnansweredCall(limitMs);
+  });
+  const guard = createFaultGuard(signal, explain, async (work) => {
+    await ask();
+    return calls === null ? work() : calls.watch(work);
+  });
   /** Such as `ENOSPC (no space left on device): archives/ada__app/objects/4bf5…`. */
   const describe = (error: NodeJS.ErrnoException) => {
     const [, words] = /^\w+: ([^,]+)/.exec(error.message) ?? [];

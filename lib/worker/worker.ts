@@ -4,8 +4,6 @@ import { archivePath, archiveVariables } from '../config/archives.ts';
 import { databaseVariables } from '../config/database.ts';
 import { gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
-import type { StoreAddress } from '../config/stores/store-address.ts';
-import { storeVariables } from '../config/stores.ts';
 import { orHangs } from './base/answering-folder.ts';
 import type { WorkerOptions } from './base/command-context.ts';
 import { RunStopped } from './base/stop.ts';
@@ -13,7 +11,6 @@ import { parseWorkerCommand, type WorkerCommand } from './command-line.ts';
 
 const folderVariables = z.object({
   ...archiveVariables.shape,
-  ...storeVariables.shape,
   DATA_DIR: databaseVariables.shape.DATA_DIR,
 });
 
@@ -27,9 +24,11 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const command = parseWorkerCommand(args, folder);
   try {
     if (command.name === 'help') return await perform(options, command);
+    // A run records that it could not begin.
     const folders = () => foldersOf(options, command);
-    return await orHangs({ ...options, folders }, async (signal) =>
-      perform(await trustAuthorities({ ...options, signal }), command),
+    return await orHangs(
+      { ...options, folders, asksFirst: command.name !== 'run' },
+      async (signal) => perform(await trustAuthorities({ ...options, signal }), command),
     );
   } catch (error) {
     const stopped = stopOf(error, options.signal);
@@ -50,28 +49,22 @@ function stopOf(error: unknown, { aborted, reason }: AbortSignal): RunStopped | 
   );
 }
 
-/** The folders that a command may read and write, as far as its command line and the configuration name them. */
+/** The folders that a command may read and write. Stores fail by themselves. */
 function foldersOf({ environment }: WorkerOptions, command: WorkerCommand): string[] {
   const config = readConfig(folderVariables, environment);
-  const stores = [...config.BACKUP_STORES, ...storesOf(command)].flatMap((store) =>
-    store.kind === 'folder' ? store.path : [],
-  );
-  const target = command.name === 'restore' ? [command.target] : [];
-  return [archivePath(config), ...target, ...stores, resolve(config.DATA_DIR)];
-}
-
-function storesOf(command: WorkerCommand): StoreAddress[] {
+  const data = resolve(config.DATA_DIR);
   switch (command.name) {
     case 'restore':
-    case 'list-store':
-      return command.store === null ? [] : [command.store.address];
+      return [command.store === null ? archivePath(config) : data, command.target];
+    case 'run':
+    case 'versions':
+    case 'drill':
+    case 'forget':
     case 'store-check':
-    case 'store-prune':
-      return command.store === null ? [] : [command.store];
-    case 'store-copy':
-      return [command.from, command.to];
+    case 'store-migrate':
+      return [archivePath(config), data];
     default:
-      return [];
+      return [data];
   }
 }
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { useTemporaryFolder } from '../support/folders.ts';
 import { createRepository, type TestRepository } from '../support/git.ts';
@@ -162,39 +162,137 @@ it.each(['HEAD', 'packed-refs', 'objects/info/alternates'])(
   },
 );
 
-describe('an archive folder that hangs', () => {
-  /** Starts a run whose archive folder hangs. */
-  async function startHanging(stallSeconds: string) {
-    const archives = join(folder, 'archives');
-    const start = () =>
-      startScript('worker', {
-        cwd: folder,
-        args: ['run', '--source', app.path],
-        env: {
-          DATABASE_URL: database.url,
-          BACKUP_ARCHIVE_PATH: archives,
-          DATA_DIR: join(folder, 'data'),
-          GIT_STALL_SECONDS: stallSeconds,
-          DRILL_BUDGET_MINUTES: '0',
-        },
-      });
-    await start().finished;
-    // Nobody ever writes to it, so opening it takes for ever, as on a mount that hangs.
-    const note = join(archives, 'local__app.bundle.json');
-    await rm(note);
-    execFileSync('mkfifo', [note]);
-    return { archives, run: start() };
+/** Makes an archive of two repositories. */
+async function archiveTwo(env: Record<string, string> = {}) {
+  const other = await createRepository(join(folder, 'other'));
+  await other.commit({ 'b.txt': 'b' });
+  const archives = join(folder, 'archives');
+  const call = (...args: string[]) =>
+    callWorker({
+      databaseUrl: database.url,
+      archives,
+      args,
+      env: { HOME: folder, GIT_STALL_SECONDS: '1', DATA_DIR: join(folder, 'data'), ...env },
+    });
+  const run = () => call('run', '--source', app.path, '--source', other.path);
+  expect((await run()).code).toBe(0);
+  return { archives, other, call, run };
+}
+
+/** Puts a pipe that nobody writes to in the place of a file, so that opening it takes for ever. */
+async function putPipe(path: string): Promise<void> {
+  await rm(path);
+  execFileSync('mkfifo', [path]);
+}
+
+it.each(['local__other.bundle', 'local__other.bundle.json'])(
+  'a repository with a pipe for %s fails alone',
+  async (name) => {
+    const { archives, call, run, other } = await archiveTwo();
+    await app.commit({ 'a.txt': 'b' });
+    await other.commit({ 'b.txt': 'c' });
+    await putPipe(join(archives, name));
+    expect((await run()).code).toBe(1);
+    expect(await lastResults(database.db)).toMatchObject([
+      { repo_full_name: 'local/app', status: 'completed' },
+      {
+        repo_full_name: 'local/other',
+        status: 'failed',
+        error_message: `${join(archives, name)} is not a file: move it away`,
+      },
+    ]);
+    await call('restore', '--all', '--to', join(folder, 'restored'));
+    expect(existsSync(join(folder, 'restored/local/app/a.txt'))).toBe(true);
+  },
+);
+
+it('a repository with a pipe for a manifest fails alone', async () => {
+  const { archives, call, run, other } = await archiveTwo();
+  await other.commit({ 'b.txt': 'c' });
+  await putPipe(join(archives, 'local__other.versions/1.json'));
+  expect((await run()).code).toBe(1);
+  const results = await lastResults(database.db);
+  expect(results.find(({ repo_full_name }) => repo_full_name === 'local/other')).toMatchObject({
+    status: 'failed',
+    error_message: expect.stringContaining('the manifest of version 1 is missing or was altered'),
+  });
+  await call('restore', '--all', '--to', join(folder, 'restored'));
+  expect(existsSync(join(folder, 'restored/local/app/a.txt'))).toBe(true);
+});
+
+describe('a folder that hangs', () => {
+  const preload = resolve(import.meta.dirname, '../support/hanging-mount.ts');
+
+  /** Starts a command in which every look below a folder takes for ever. */
+  function startHanging(
+    hanging: string,
+    stallSeconds: string,
+    args: string[],
+    env: Record<string, string> = {},
+  ) {
+    const pipe = join(folder, 'pipe');
+    if (!existsSync(pipe)) execFileSync('mkfifo', [pipe]);
+    return startScript('worker', {
+      cwd: folder,
+      args,
+      env: {
+        DATABASE_URL: database.url,
+        BACKUP_ARCHIVE_PATH: join(folder, 'archives'),
+        DATA_DIR: join(folder, 'data'),
+        GIT_STALL_SECONDS: stallSeconds,
+        DRILL_BUDGET_MINUTES: '0',
+        HANG_FOLDER: hanging,
+        HANG_PIPE: pipe,
+        NODE_OPTIONS: `--import=${preload}`,
+        ...env,
+      },
+    });
   }
 
-  it('ends the run and its process, although a call to it never returns', async () => {
-    const { archives, run } = await startHanging('2');
-    const { code, stderr } = await run.finished;
-    expect(stderr).toContain(`the folder ${archives} has not answered for 2 s`);
+  it.each([
+    ['run', () => ['run', '--source', app.path]],
+    ['versions', () => ['versions']],
+    ['versions of one', () => ['versions', 'local/app']],
+    ['restore', () => ['restore', 'local/app', '--to', join(folder, 'restored')]],
+    ['restore --all', () => ['restore', '--all', '--to', join(folder, 'restored')]],
+    ['drill', () => ['drill', '--all']],
+    ['run --dry-run', () => ['run', '--dry-run', '--source', app.path]],
+  ])('ends %s and its process, although a call to it never returns', async (_, args) => {
+    await archiveTwo();
+    const archives = join(folder, 'archives');
+    const { code, stderr } = await startHanging(archives, '2', args()).finished;
+    expect(stderr).toContain(`${archives} or`);
+    expect(stderr).toContain('has not answered for 2 s: is the disk or network drive connected?');
     expect(code).toBe(1);
   });
 
+  it('ends a restore to it', async () => {
+    await archiveTwo();
+    const target = join(folder, 'target');
+    const args = ['restore', 'local/app', '--to', join(target, 'app')];
+    const { code, stderr } = await startHanging(target, '2', args).finished;
+    expect(stderr).toContain('has not answered for 2 s: is the disk or network drive connected?');
+    expect(code).toBe(1);
+  });
+
+  it('fails the copy of a repository in a store there, and archives it', async () => {
+    const { archives } = await archiveTwo();
+    const store = join(folder, 'store');
+    await mkdir(store);
+    await app.commit({ 'a.txt': 'c' });
+    const args = ['run', '--source', app.path];
+    const run = startHanging(store, '2', args, { BACKUP_STORES: `file://${store}` });
+    const { code, stderr } = await run.finished;
+    expect(stderr).toContain(
+      `backed up, but not stored off-site: file://${store}: no answer for 2 s: is the disk or network drive connected?`,
+    );
+    expect(code).toBe(1);
+    expect(existsSync(join(archives, 'local__app.bundle'))).toBe(true);
+  });
+
   it('lets Ctrl-C end the run and its process', async () => {
-    const { run } = await startHanging('300');
+    const { archives } = await archiveTwo();
+    const run = startHanging(archives, '300', ['run', '--source', app.path]);
     await run.waitFor(/started: /);
     run.child.kill('SIGINT');
     const { code, stderr } = await run.finished;

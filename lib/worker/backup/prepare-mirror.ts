@@ -42,7 +42,13 @@ export interface PreparedMirror {
 type MirrorOptions = Pick<Backup, 'git' | 'archiveFolder' | 'tell' | 'now'>;
 
 /** The state when the archive folder has no archive. */
-const noArchive: ArchiveState = { record: null, files: [], versions: [], isSettled: false, obstacle: null };
+const noArchive: ArchiveState = {
+  record: null,
+  files: [],
+  versions: [],
+  isSettled: false,
+  obstacle: null,
+};
 /** The refs when there is no archive. */
 export const noRefs: ArchivedRefs = { refs: new Map(), kept: new Map() };
 

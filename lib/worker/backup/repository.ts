@@ -102,9 +102,7 @@ export async function updateArchive(backup: Backup): Promise<Success> {
   if (before.obstacle !== null) throw new NotAFile(before.obstacle);
   // A first clone also tells the refs.
   const isFirst =
-    backup.mayClone &&
-    before.files.length === 0 &&
-    !(await hasMirror(mirrorFolder, key));
+    backup.mayClone && before.files.length === 0 && !(await hasMirror(mirrorFolder, key));
   try {
     let remote: RemoteRefs | null = null;
     if (!isFirst) {

@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import type { Environment } from '../../config/read.ts';
 import { stallMsOf } from '../../git/git.ts';
-import { openFileCalls, UnansweredCall } from '../../processes/file-calls.ts';
+import { doesAnswer, openFileCalls, UnansweredCall } from '../../processes/file-calls.ts';
 import { formatDuration } from '../../text/units.ts';
 import { RunStopped } from './stop.ts';
 
 /** How long a folder may take to be listed, once a call has not been answered. */
-const MAX_LISTING_MS = 5_000;
+const MAX_LISTING_MS = 3_000;
 
 /** A file or folder did not answer. */
 export class FolderHangs extends RunStopped {
@@ -24,6 +23,8 @@ interface HangOptions {
   signal: AbortSignal;
   /** Where the files are that the work reads and writes. */
   folders(): readonly string[];
+  /** Whether to ask these folders before anything is read: a call to one that hangs can keep the process from ending. */
+  asksFirst?: boolean;
 }
 
 /**
@@ -32,51 +33,48 @@ interface HangOptions {
  * signal that it got is aborted.
  */
 export async function orHangs<Value>(
-  { environment, signal, folders }: HangOptions,
+  { environment, signal, folders, asksFirst = false }: HangOptions,
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const hung = new AbortController();
-  const calls = openFileCalls(stallMsOf(environment), signal);
+  const limitMs = stallMsOf(environment);
+  if (asksFirst) {
+    const found = await findSilent(folders(), limitMs);
+    if (found.length > 0) throw describeHang(folders(), found, limitMs);
+  }
+  const maxAnswerMs = Math.min(limitMs, MAX_LISTING_MS);
+  const isDead = async () => (await findSilent(folders(), maxAnswerMs)).length > 0;
+  const calls = openFileCalls(limitMs, { signal, isDead });
   try {
     return await calls.watch(() => work(AbortSignal.any([signal, hung.signal])));
   } catch (error) {
     if (!(error instanceof UnansweredCall)) throw error;
-    const found = await describeHang(folders(), error.limitMs);
+    const silent = await findSilent(folders(), maxAnswerMs);
+    const found = describeHang(folders(), silent, limitMs);
     hung.abort(found);
     throw found;
   }
 }
 
-async function describeHang(folders: readonly string[], limitMs: number): Promise<FolderHangs> {
+/** The folders that do not answer. */
+async function findSilent(folders: readonly string[], maxMs: number): Promise<string[]> {
   const all = [...new Set(folders)];
-  const maxMs = Math.min(limitMs, MAX_LISTING_MS);
-  const answers = await Promise.all(all.map((folder) => canBeListed(folder, maxMs)));
-  const silent = all.filter((_, index) => answers[index] === false);
-  const [first] = silent;
+  const answers = await Promise.all(all.map((folder) => doesAnswer(folder, maxMs)));
+  return all.filter((_, index) => answers[index] === false);
+}
+
+function describeHang(
+  folders: readonly string[],
+  silent: readonly string[],
+  limitMs: number,
+): FolderHangs {
+  const [first, ...more] = silent;
   const isWhole = first !== undefined;
-  const many = silent.length > 1 ? `folders ${silent.join(' and ')} have` : `folder ${first} has`;
-  const what = isWhole ? `the ${many}` : `a file in ${all.join(' or ')} has`;
+  const where =
+    more.length === 0 ? `the folder ${first} has` : `the folders ${silent.join(' and ')} have`;
+  const what = isWhole ? where : `a file in ${[...new Set(folders)].join(' or ')} has`;
   return new FolderHangs(
     `${what} not answered for ${formatDuration(limitMs)}: is the disk or network drive connected?`,
     isWhole,
   );
-}
-
-/** Whether a folder answers, even if with an error. A process of its own asks: one that hangs is left alone. */
-function canBeListed(folder: string, maxMs: number): Promise<boolean> {
-  const text =
-    'const fs = require("node:fs"); const [path] = process.argv.slice(1); fs.statfsSync(path); fs.readdirSync(path);';
-  const asking = spawn(process.execPath, ['-e', text, '--', folder], { stdio: 'ignore' });
-  asking.unref();
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => {
-      asking.kill('SIGKILL');
-      resolve(false);
-    }, maxMs);
-    const answered = () => {
-      clearTimeout(timer);
-      resolve(true);
-    };
-    asking.once('exit', answered).once('error', answered);
-  });
 }

@@ -10,8 +10,8 @@ import {
 import { cleanText } from '../../text/clean-text.ts';
 import { countRepositories } from '../../text/units.ts';
 import { type MachineLease, takeMachineLease } from '../archive/lease/machine-lease.ts';
-import { orHangs } from '../base/answering-folder.ts';
 import { openRunTime } from '../backup/run-time.ts';
+import { orHangs } from '../base/answering-folder.ts';
 import type { CommandContext } from '../base/command-context.ts';
 import type { OutputStream } from '../base/display.ts';
 import type { Source } from '../base/source.ts';
@@ -164,7 +164,8 @@ async function recordRun(
     const checkLease = () => Promise.resolve();
     const time = openRunTime(clock, journal);
     const context = { ...deps, journal, signal, stop, time, checkLease, hostName: null };
-    await orHangs({ ...deps, signal, folders: () => foldersOf(deps) }, (until) =>
+    const folders = () => foldersOf(deps);
+    await orHangs({ ...deps, signal, folders, asksFirst: true }, (until) =>
       backUp({ ...context, signal: until }, given, progress),
     );
   } catch (error) {

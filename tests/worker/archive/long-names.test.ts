@@ -113,6 +113,7 @@ describe('a file system with shorter names', () => {
       files: [],
       versions: [],
       isSettled: false,
+      obstacle: null,
     });
   });
 });

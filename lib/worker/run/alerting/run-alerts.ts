@@ -14,6 +14,7 @@ import type { AlertSendingConfig } from '../../../config/alert-channels.ts';
 import type { FreshnessConfig } from '../../../config/freshness.ts';
 import { type Database, isDatabaseUnavailable } from '../../../database/database.ts';
 import type { Log } from '../../../log/log.ts';
+import { doesAnswer } from '../../../processes/file-calls.ts';
 import { recordDiskRoom } from '../../../records/recording/archive-disks.ts';
 import { recordHostLogin } from '../../../records/recording/host-logins.ts';
 import { cleanText } from '../../../text/clean-text.ts';
@@ -38,6 +39,9 @@ export interface RunAlertsOptions {
   /** Has aborted after Ctrl-C. */
   signal: AbortSignal;
 }
+
+/** How long the archive folder may take to answer before its free space is measured. */
+const MAX_ANSWER_MS = 3_000;
 
 /** Raises alerts after runs. Failing to do so never fails a run. */
 export interface RunAlerts {
@@ -134,6 +138,8 @@ async function noteDisk(
   { clock, archiveFolder, dataFolder }: RunAlertsOptions,
 ): Promise<void> {
   const machine = await identify(dataFolder);
+  // One that hangs has failed the run.
+  if (!(await doesAnswer(archiveFolder, MAX_ANSWER_MS))) return;
   const { bavail, blocks, bsize } = await statfs(archiveFolder);
   const hostName = cleanText(hostname(), 250);
   const room = { freeBytes: bavail * bsize, totalBytes: blocks * bsize };

@@ -78,7 +78,8 @@ export async function takePart(
   let stopped: { message: string; exitCode: number } | null = null;
   try {
     for (const { level, text } of remarks) await journal.note(level, text);
-    await orHangs({ ...deps, signal, folders: () => foldersOf(deps) }, (until) =>
+    const folders = () => foldersOf(deps);
+    await orHangs({ ...deps, signal, folders, asksFirst: true }, (until) =>
       work({ ...context, signal: until }, part, progress),
     );
   } catch (error) {
