@@ -22,9 +22,6 @@ export function treeEntry(mode: '100644' | '40000', name: string, id: string): B
   return Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]);
 }
 
-/** Little memory for each object: with the default, 100,000 of them take two gigabytes until they are collected. */
-const compression = { windowBits: 9, memLevel: 1 };
-
 const types = { commit: 1, tree: 2, blob: 3 };
 
 function createPack() {
@@ -32,7 +29,7 @@ function createPack() {
   let count = 0;
   return {
     add(type: keyof typeof types, bytes: Buffer): string {
-      chunks.push(sizeOf(types[type], bytes.length), deflateSync(bytes, compression));
+      chunks.push(sizeOf(types[type], bytes.length), deflateSync(bytes));
       count++;
       return createHash('sha1').update(`${type} ${bytes.length}\0`).update(bytes).digest('hex');
     },
