@@ -264,4 +264,22 @@ describe.skipIf(!hasChromium)('the page (skipped without Chromium)', () => {
       await page.getByRole('link', { name: 'large/bad-160' }).waitFor();
     });
   });
+
+  it('at /docs reads the description of the API without a warning, and asks no other server', async () => {
+    const { page } = site;
+    const { host } = new URL(site.world.server.url);
+    const warnings: string[] = [];
+    const foreign: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'warning') warnings.push(message.text());
+    });
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (url.protocol.startsWith('http') && url.host !== host) foreign.push(url.href);
+    });
+    await page.goto(`http://${host}/docs`);
+    await page.getByText('/api/backups/latest').first().waitFor();
+    await page.waitForLoadState('networkidle');
+    expect([...warnings, ...foreign, ...site.complaints]).toEqual([]);
+  });
 });
