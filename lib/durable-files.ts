@@ -11,6 +11,12 @@ function isLacking(error: unknown): boolean {
   return lacking.has((error as NodeJS.ErrnoException).code ?? '');
 }
 
+/** EPERM may also refuse a change of this file. It is a lack if a new file in the same folder gets it too. */
+async function isLackOf(lack: Lack, path: string, error: unknown): Promise<boolean> {
+  if ((error as NodeJS.ErrnoException).code !== 'EPERM') return isLacking(error);
+  return (await findLacks(dirname(path))).includes(lack);
+}
+
 /** Moves a file to an unused name. Returns false, without moving it, if the name is taken. */
 export async function moveNew(from: string, to: string): Promise<boolean> {
   try {
@@ -19,7 +25,7 @@ export async function moveNew(from: string, to: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
-    if (code !== 'EMLINK' && !isLacking(error)) throw error;
+    if (code !== 'EMLINK' && !(await isLackOf('links', to, error))) throw error;
     if ((await nullIfMissing(stat(to))) !== null) return false;
     await rename(from, to);
     return true;
@@ -52,7 +58,7 @@ export async function restrict(path: string, mode: number): Promise<void> {
   try {
     await chmod(path, mode);
   } catch (error) {
-    if (!isLacking(error)) throw error;
+    if (!(await isLackOf('permissions', path, error))) throw error;
   }
 }
 

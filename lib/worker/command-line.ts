@@ -213,10 +213,15 @@ function parseMinutes(text: string): number {
 
 /** Rejects sources with the same address: they would be the same archive, and one repository in the records. */
 function checkAddresses(sources: readonly Source[]): void {
-  const addresses = new Set<string>();
+  const addresses = new Map<string, string>();
   for (const { name, location } of sources) {
     const address = canonicalAddress(location);
-    if (addresses.has(address)) throw wrongUsage(cleanText(`the source ${name} is given twice`));
-    addresses.add(address);
+    const before = addresses.get(address);
+    if (before !== undefined) {
+      const isCase = before !== location && before.toLowerCase() === location.toLowerCase();
+      const why = isCase ? `, as ${before} and ${location}: git hosts ignore letter case` : '';
+      throw wrongUsage(cleanText(`the source ${name} is given twice${why}`));
+    }
+    addresses.set(address, location);
   }
 }

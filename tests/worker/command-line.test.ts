@@ -80,6 +80,10 @@ describe('a command line', () => {
       ['run', '--source', 'git@h:o/r', '--source', 'ssh://git@H/o/R.git'],
       'the source o/R is given twice',
     ],
+    [
+      ['run', '--source', 'https://h/o/r', '--source', 'https://h/O/r'],
+      'the source O/r is given twice, as https://h/o/r and https://h/O/r: git hosts ignore letter case',
+    ],
     [['run', '--source'], 'option --source needs a value'],
     [['run', '--source='], 'option --source needs a value'],
     [['run', '--source', 'a', '--once=hunter'], /^unknown option '--once'$/],

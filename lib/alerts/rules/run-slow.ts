@@ -6,6 +6,8 @@ import type { Rule } from './rule.ts';
 
 /** Shorter runs are no cause for concern. */
 const MIN_MS = 30 * 60_000;
+/** How long the first run may take whose interval nobody has declared. */
+const UNKNOWN_MS = 2 * 60 * 60_000;
 /** How often the usual duration. */
 const FACTOR = 2;
 /** How many completed runs the usual duration is learnt from. */
@@ -13,7 +15,10 @@ const RUNS_READ = 10;
 /** A run without a sign of life for this long was killed, and is reported as failed. */
 const HEARTBEAT_MS = 10 * 60_000;
 
-// Before any run has completed, only a declared interval says how long one may take.
+// A first run that a person started at a terminal is watched by that person, who may stop it.
+const limit = `coalesce(usual.ms * ${FACTOR}, $2::float8, nullif(schedule_ms, 0),
+  CASE WHEN schedule_ms IS NULL THEN ${UNKNOWN_MS} END)`;
+
 const slow: Statement = {
   name: 'alert_run_slow',
   text: `WITH usual AS (
@@ -28,8 +33,8 @@ const slow: Statement = {
     WHERE exclusive_key = 'worker' AND status = 'running' AND isfinite(started_at)
       AND heartbeat_at > $1::timestamptz - ${HEARTBEAT_MS} * interval '1 ms'
       AND $1::timestamptz > started_at
-        + greatest(${MIN_MS}, coalesce(usual.ms * ${FACTOR}, $2::float8, nullif(schedule_ms, 0))) * interval '1 ms'
-      AND coalesce(usual.ms, $2::float8, nullif(schedule_ms, 0)) IS NOT NULL`,
+        + greatest(${MIN_MS}, ${limit}) * interval '1 ms'
+      AND ${limit} IS NOT NULL`,
 };
 
 interface SlowRun {
@@ -51,7 +56,7 @@ export const runSlow: Rule = {
   name: 'run_slow',
   title: 'A backup run takes unusually long',
   severity: 'warning',
-  when: 'The active run takes more than twice as long as the last completed ones usually did (the median of ten), and more than 30 minutes. Before any run has completed: longer than BACKUP_EVERY, or the interval of `--every`.',
+  when: 'The active run takes more than twice as long as the last completed ones usually did (the median of ten), and more than 30 minutes. Before any run has completed: longer than BACKUP_EVERY, or the interval of `--every`, or 2 hours if neither is known.',
   advice:
     'Look at its progress and its log. If it is making progress, wait. If not, stop its worker (Ctrl-C, or `kill` and the process that a refused run names), and lower GIT_STALL_SECONDS if a repository held it up.',
   resolved: 'No run takes unusually long now.',

@@ -112,7 +112,11 @@ export async function updateArchive(backup: Backup): Promise<Success> {
       const unchanged = await findUnchanged(backup, before, remote);
       if (unchanged !== null) return { status: 'unchanged', key, record: unchanged };
     }
-    await remark(backup, 'info', 'new or changed, fetching');
+    await remark(
+      backup,
+      'info',
+      remote === null ? 'no archive yet, fetching' : 'changed, fetching',
+    );
     await backup.reserveRoom();
     const scratch = await makeScratch(archiveFolder);
     try {

@@ -162,6 +162,13 @@ describe('run_slow', () => {
     expect(await slow()).toHaveLength(1);
   });
 
+  it('allows a first run of which nothing else is known two hours', async () => {
+    await active(120);
+    expect(await slow()).toEqual([]);
+    clock.advance(60_000);
+    expect(await slow()).toHaveLength(1);
+  });
+
   it('does not measure a first run that a person started', async () => {
     await active(600, { schedule_ms: 0 });
     expect(await slow()).toEqual([]);

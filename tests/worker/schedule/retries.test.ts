@@ -63,12 +63,12 @@ describe('a fault of the host', () => {
     expect(rests[0]).toBeLessThanOrEqual(2_500);
     const lines = `SELECT level, message FROM execution_logs WHERE repository = 'team/a' AND run_id = ${lastRun} ORDER BY id`;
     expect(await rowsOf(database.db, lines)).toEqual([
-      { level: 'info', message: 'new or changed, fetching' },
+      { level: 'info', message: 'no archive yet, fetching' },
       {
         level: 'warn',
         message: expect.stringMatching(/returned error: 503 \(try 2 of 3 in 2(\.\d)? s\)$/),
       },
-      { level: 'info', message: 'new or changed, fetching' },
+      { level: 'info', message: 'no archive yet, fetching' },
       { level: 'info', message: expect.stringMatching(/^archived/) },
     ]);
   });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { digestRefs } from '../../../archives/base/manifest.ts';
 import type { Increment } from '../../../archives/base/note.ts';
 import { nullIfMissing } from '../../../files.ts';
+import { GitError } from '../../../git/git.ts';
 import type { VersionFacts } from '../../base/run-entry.ts';
 import { type Mirror, repack } from '../../mirror/mirror.ts';
 import { type ArchiveRecord, type ArchiveState, sealBundle } from '../archive.ts';
@@ -121,7 +122,7 @@ async function rewrite(
   contents: VersionContents,
 ): Promise<WrittenVersion> {
   const { git, recordedSha256, now } = options;
-  const { place, mirror, before, archived, versions, isSame, isUsable } = contents;
+  const { place, mirror, before, versions, isSame, isUsable } = contents;
   const [bundle] = before.files;
   const timeoutMs = () => packTimeout(options, mirror);
   const isLarge = bundle !== undefined && bundle.sizeBytes >= options.incrementsFromBytes;
@@ -164,13 +165,27 @@ async function rewrite(
   };
   await publishBundle(path, place, { record, before, recordedSha256 });
   if (manifest === null || entry === null) return { record, facts: null };
-  const had = idsOf(archived);
-  // The file has all versions; only the first one is as large.
-  const newBytes =
-    had.size === 0
-      ? sizeBytes
-      : await measureNew(git, mirror, contents.refs, had, await timeoutMs());
+  const newBytes = await measureNewBytes(options, contents, sizeBytes);
   return { record, facts: describeFacts(contents, record, manifest, entry, newBytes) };
+}
+
+/**
+ * The bytes that a version in a full bundle of `sizeBytes` added: of the first one all, and as many if that cannot be
+ * found out, which says of a later one that it is unknown. It is published already, so measuring must not fail it.
+ */
+async function measureNewBytes(
+  options: VersionOptions,
+  { mirror, refs, archived }: VersionContents,
+  sizeBytes: number,
+): Promise<number> {
+  const had = idsOf(archived);
+  if (had.size === 0) return sizeBytes;
+  try {
+    return await measureNew(options.git, mirror, refs, had, await packTimeout(options, mirror));
+  } catch (error) {
+    if (error instanceof GitError && error.fault !== 'stopped') return sizeBytes;
+    throw error;
+  }
 }
 
 /** The ids that an archive reaches everything from. */
