@@ -147,7 +147,7 @@ describe('the badge of a repository', () => {
         await good('acme/app');
         await failed('acme/app', 'missing');
       },
-      'source lost, not proven',
+      'lost at its source, not proven',
       'red',
     ],
     [

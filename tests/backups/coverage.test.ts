@@ -186,5 +186,7 @@ describe('would_lose of a repository', () => {
     await recordCoverage(database.db, run, [{ ...seen('team/app'), facts: { pushed: false } }]);
     await sql(database.db, 'UPDATE archive_stores SET version = 5');
     expect(await lost()).toEqual([]);
+    await sql(database.db, 'UPDATE archive_stores SET unused_since = now()');
+    expect(await lost()).toEqual([{ what: 'only_here', detail: '5' }]);
   });
 });

@@ -117,10 +117,10 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without Chromium)'
 
   it('are accompanied by the reason why a repository is lost', async () => {
     await site.open('/app/repositories/acme/gone');
-    await site.page.getByText('Lost at its source').waitFor();
+    await site.page.getByText('Lost at its source').first().waitFor();
     await site.page.getByText('access lost: it answers 404').first().waitFor();
     await site.open('/app/repositories?state=lost');
-    await site.page.getByRole('cell', { name: 'Lost', exact: true }).waitFor();
+    await site.page.getByRole('cell', { name: 'Lost at its source', exact: true }).waitFor();
   });
 
   it('pass the axe checks', async () => {

@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without Chromium)', (
     expect(await failing.nth(1).textContent()).toContain('nothing stored yet');
     expect(await failing.nth(2).textContent()).toContain('2 versions behind');
     const unused = await failing.last().textContent();
-    expect(unused).toContain('This store is no longer used');
+    expect(unused).toContain('This store is no longer configured');
     expect(unused).toContain('Since a run 4 days ago');
     const shown = await section().textContent();
     expect(shown).toContain('file:///mnt/nasversion 7, stored just now');

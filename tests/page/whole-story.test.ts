@@ -201,7 +201,7 @@ describe.skipIf(!hasChromium)('a whole story (skipped without Chromium)', option
       rules: ['repository_failing'],
       states: { ...good, 'team/old': 'lost' },
     });
-    await expectBadge(expect.stringMatching(/^source lost, .+, 1 incident$/));
+    await expectBadge(expect.stringMatching(/^lost at its source, .+, 1 incident$/));
     expectAlert(
       'Repositories are not backed up',
       /team\/old: access lost: the git host answers 404/,

@@ -26,7 +26,7 @@ const words = {
   good: 'good',
   stale: 'stale',
   failing: 'failing',
-  lost: 'source lost',
+  lost: 'lost at its source',
   never: 'never backed up',
   gone: 'archive gone',
 } as const;

@@ -280,7 +280,7 @@ export const repositoryDetails = z
         z.object({
           what: z.enum(losses).meta({
             description:
-              'everything: it has no backup. lfs: files for which the archive has only pointers. submodules: repositories of which it has only commit ids. issues, wiki, discussions: the git host has them, but no archive holds them. releases: there are tags, so the git host may have notes and files of releases, which no archive holds. only_here: versions that are neither in a store nor pushed.',
+              'everything: it has no backup. lfs: files for which the archive has only pointers. submodules: repositories of which it has only commit ids. issues, wiki, discussions: the git host has them, but no archive holds them. releases: there are tags, so the git host may have notes and files of releases, which no archive holds. only_here: versions that are neither in a store of BACKUP_STORES nor pushed.',
           }),
           detail: z.string().meta({
             description:

@@ -8,7 +8,7 @@ import { cutTextSql } from '../../security/redaction/cut-text.ts';
  * - `submodules`: repositories of which the archive only names commits.
  * - `issues`, `wiki`, `discussions`: no archive contains them.
  * - `releases`: a git host may have them wherever there are tags, and does not list them.
- * - `only_here`: versions that are in no store and were not pushed.
+ * - `only_here`: versions that are in no store that runs still use, and were not pushed.
  */
 export const losses = [
   'everything',
@@ -42,7 +42,7 @@ export const wouldLose = `(
     ORDER BY made.version DESC LIMIT 1
   ), stored AS (
     SELECT coalesce(max(version), 0) AS version FROM archive_stores
-    WHERE lower(archive_stores.repo_full_name) = lower(repository.repo_full_name)
+    WHERE lower(archive_stores.repo_full_name) = lower(repository.repo_full_name) AND unused_since IS NULL
   )
   SELECT coalesce(json_agg(loss), '[]') FROM (
     SELECT 'everything' AS what, '' AS detail WHERE repository.state = 'never'

@@ -53,7 +53,7 @@ function describeState({ repositories, worst, freshness_hours }: Schemas['Overvi
   const parts = [
     gone > 0 && `${gone} whose archive is gone`,
     never > 0 && `${never} never backed up`,
-    lost > 0 && `${lost} lost at the source`,
+    lost > 0 && `${lost} lost at its source`,
     failing > 0 && `${failing} failing`,
     stale > 0 && `${stale} without a good backup for more than ${freshness_hours} hours`,
   ].filter((part) => part !== false);

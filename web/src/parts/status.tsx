@@ -35,7 +35,7 @@ const states: Record<Schemas['TrackedRepository']['state'], Outcome> = {
   good: { word: 'Good', color: 'teal' },
   stale: { word: 'Stale', color: 'orange' },
   failing: { word: 'Failing', color: 'red' },
-  lost: { word: 'Lost', color: 'grape' },
+  lost: { word: 'Lost at its source', color: 'grape' },
   never: { word: 'Never backed up', color: 'red' },
   gone: { word: 'Archive gone', color: 'red' },
 };

@@ -40,6 +40,6 @@ function describe({ what, detail }: Loss): string {
     case 'releases':
       return 'The notes and files of its releases, if it has any; their tags are in the archive.';
     case 'only_here':
-      return `Version ${detail}, if the worker’s machine is lost too: it is stored nowhere else.`;
+      return `Version ${detail}, if the worker’s machine is lost too: no store in use has it.`;
   }
 }

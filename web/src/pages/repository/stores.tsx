@@ -50,7 +50,7 @@ function OneStore({ store }: { store: Store }) {
 
 function UnusedStore({ store, since }: { store: Store; since: string }) {
   return (
-    <Alert color="gray" title="This store is no longer used">
+    <Alert color="gray" title="This store is no longer configured">
       <Text size="sm" mb="xs">
         Since a run <Age of={since} />, it is no longer in <Code>BACKUP_STORES</Code> and gets no
         new versions. What is in it can still be restored.
