@@ -6,6 +6,7 @@ import type { BackupsConfig } from '../config/backups.ts';
 import { requireInternalSecret } from '../http/authentication.ts';
 import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
+import { probePaths } from '../http/probes.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
@@ -72,10 +73,8 @@ export function createBackupsApp(
   return app;
 }
 
-const probes: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
-
 function isCountedElsewhere(path: string): boolean {
-  return probes.has(path) || path.startsWith('/api/');
+  return probePaths.has(path) || path.startsWith('/api/');
 }
 
 export function buildBackupsDeps(

@@ -11,7 +11,6 @@ const common = {
   method: 'get',
   tag: 'Documentation',
   access: 'public',
-  rateLimited: true,
 } as const;
 
 const SCRIPT_PATH = '/docs/scalar.js';

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { patternFault } from '../text/name-pattern.ts';
+import { gitVariables } from './git.ts';
 import { list, secureUrl, wholeNumber } from './values.ts';
 
 const patterns = list
@@ -11,15 +12,6 @@ const patterns = list
         .join(),
   })
   .default([]);
-
-/** Every use of git. */
-export const gitVariables = z.object({
-  GIT_STALL_SECONDS: wholeNumber(1, 3_600)
-    .default(300)
-    .describe(
-      'seconds after which git is stopped if it moves no data and computes nothing, whatever it waits for: a server, ssh, a credential helper, a file system; and after which a folder that does not answer ends the command; 1 to 3600',
-    ),
-});
 
 /** Backup runs. */
 export const workerVariables = z.object({

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { loadOnce } from '../async.ts';
+import { gitVariables } from '../config/git.ts';
 import { type Environment, readConfig } from '../config/read.ts';
-import { gitVariables } from '../config/worker.ts';
 import { childEnvironment } from '../processes/child-environment.ts';
 import { superviseGroup } from '../processes/process-group.ts';
 import { cleanText } from '../text/clean-text.ts';

@@ -60,8 +60,6 @@ export interface Route<
   servers?: readonly string[];
   /** Whether it changes nothing, so that it may end when its client disconnects. Default: true for GET, except cron. */
   isReading?: boolean;
-  /** Whether the rate limit applies. Default: true for paths below /api. */
-  rateLimited?: boolean;
   /** Responses, without the errors implied by `access` and the inputs: OpenAPI adds those. */
   responses: Record<number, RouteResponse>;
 }

@@ -5,14 +5,11 @@ import { warnOccasionally } from '../log/occasional-log.ts';
 import type { Deps } from './deps.ts';
 import type { HttpEnv } from './env.ts';
 import { type DescribeError, describeError as describeServiceError } from './error-response.ts';
+import { probePaths } from './probes.ts';
 
 /** Served under any load: monitoring, and pages that need no database. */
 const exemptPaths: ReadonlySet<string> = new Set([
-  '/health',
-  '/healthz',
-  '/ready',
-  '/readyz',
-  '/observatory/ready',
+  ...probePaths,
   '/metrics',
   '/docs',
   '/openapi.json',

@@ -17,7 +17,6 @@ export const socketEndpoint: Endpoint<LiveDeps> = endpoint(
     summary: 'Receive new logs over a WebSocket',
     description:
       'Sends one text message for each new row: a JSON object {type, id, level, message, repository, timestamp}. Messages from the client are ignored.',
-    rateLimited: true,
     responses: {
       101: { description: 'The connection becomes a WebSocket.' },
       403: { description: 'The Origin is not in WS_ALLOWED_ORIGINS.', schema: plainError },

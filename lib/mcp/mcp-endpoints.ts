@@ -25,7 +25,7 @@ export interface McpDeps {
   startedAt: number;
 }
 
-const common = { tag: 'MCP', access: 'mcp', rateLimited: true } as const;
+const common = { tag: 'MCP', access: 'mcp' } as const;
 
 /** A message of JSON-RPC 2.0. */
 const message = z

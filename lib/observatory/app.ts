@@ -4,6 +4,7 @@ import type { ObservatoryConfig } from '../config/observatory.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
+import { probePaths } from '../http/probes.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { limitBody, MAX_BODY_BYTES } from '../http/request-body.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
@@ -73,7 +74,7 @@ export function createObservatoryApp(
   // Without a token, an unknown path is 401, as in the service API.
   app.use(
     (c, next) => (needsUser(c) ? recognizeUser(c, next) : next()),
-    (c, next) => (c.req.path === READY_PATH ? next() : limit(c, next)),
+    (c, next) => (probePaths.has(c.req.path) ? next() : limit(c, next)),
     (c, next) => (needsUser(c) ? requireUser(c, next) : next()),
     limitBody(MAX_BODY_BYTES),
   );

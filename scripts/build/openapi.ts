@@ -7,6 +7,7 @@ import {
 } from 'zod-openapi';
 import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
 import { errorEnvelope, plainError } from '../../lib/http/error-shapes.ts';
+import { probePaths } from '../../lib/http/probes.ts';
 import { mediaTypes } from '../../lib/http/request-body.ts';
 import type { Access, Route, RouteResponse } from '../../lib/http/route.ts';
 import { liveEndpoints } from '../../lib/live/app.ts';
@@ -182,7 +183,6 @@ function failures(route: Route): ZodOpenApiResponsesObject {
   const plain = route.errorSchema ?? plainError;
   const envelope = route.errorSchema ?? errorEnvelope;
   const isGuarded = route.access !== 'public';
-  const limited = route.rateLimited ?? route.path.startsWith('/api/');
   const challenge = route.access === 'user' ? userChallenge : secretChallenge;
   const wait = { 'Retry-After': retryAfter };
   return {
@@ -199,7 +199,7 @@ function failures(route: Route): ZodOpenApiResponsesObject {
     403: failure('The request comes from a page of another origin.', plain),
     ...(route.body ? { 413: failure('The body is too large.', plain) } : {}),
     ...(route.idFields ? { 422: failure('Malformed id.', plain) } : {}),
-    ...(limited ? { 429: failure('Too many requests.', envelope, wait) } : {}),
+    ...(probePaths.has(route.path) ? {} : { 429: failure('Too many requests.', envelope, wait) }),
     500: failure('Internal error.', envelope),
     ...(isGuarded
       ? { 503: failure('The database or the configuration is not available.', envelope, wait) }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { Finding, Rule } from '../../lib/alerts/rules/rule.ts';
+import { readUnwell } from '../../lib/alerts/rules/unwell.ts';
+import { loadOnce } from '../../lib/async.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { alertRuleVariables } from '../../lib/config/alert-rules.ts';
 import { freshnessVariables } from '../../lib/config/freshness.ts';
@@ -40,5 +42,6 @@ export function findByRule(
   rule: Rule,
   { db, clock, config }: RuleDeps,
 ): Promise<readonly Finding[]> {
-  return rule.find({ db, now: clock.now(), config, unwell: async () => [] });
+  const now = clock.now();
+  return rule.find({ db, now, config, unwell: loadOnce(() => readUnwell(db, now, config)) });
 }

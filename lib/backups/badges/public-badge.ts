@@ -41,7 +41,6 @@ export const publicBadgeEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: `${BADGES_PATH}:file`,
       tag: 'Badges',
       access: 'public',
-      rateLimited: true,
       summary: 'Get a badge: an image, or JSON for shields.io',
       description:
         'Anyone who knows the address may read it. A revoked address answers like one that never existed.',

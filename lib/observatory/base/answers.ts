@@ -16,7 +16,6 @@ export const PREFIX = '/observatory';
 export const observatoryRoute = {
   errorSchema: observatoryError,
   servers: ['/', PREFIX],
-  rateLimited: true,
 } as const;
 
 /** Describes a success in the usual form: `{success, message, data}`. */
