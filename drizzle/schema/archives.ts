@@ -72,6 +72,8 @@ export const archiveStores = pgTable(
     triedAt: time('tried_at'),
     /** Since when the repository has been backed up without this store; null if it is used. */
     unusedSince: time('unused_since'),
+    /** The machines (the ids in their DATA_DIR) whose last run used the store. Null if not recorded. */
+    usedBy: text('used_by').array(),
   },
   (table) => [
     primaryKey({ columns: [table.repoFullName, table.store] }),

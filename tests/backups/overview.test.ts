@@ -224,11 +224,11 @@ describe('GET /api/overview', () => {
     });
     // A run that no longer has the bucket among its stores
     const repositories = ['o/current', 'o/behind', 'o/refused'];
-    await recordUsed(database.db, { repositories, stores: ['file:///nas'] }, null);
+    await recordUsed(database.db, { repositories, stores: ['file:///nas'], machine: 'a' }, null);
     expect(await read()).toMatchObject({
       off_site: { stores: 1, repositories: 4, current: 0, behind: 1, missing: 3, failing: 0 },
     });
-    await recordUsed(database.db, { repositories, stores: [] }, null);
+    await recordUsed(database.db, { repositories, stores: [], machine: 'a' }, null);
     expect(await read()).toMatchObject({ off_site: null });
   });
 

@@ -42,23 +42,36 @@ export interface UsedStores {
   repositories: readonly string[];
   /** Their addresses, without parameters. */
   stores: readonly string[];
+  /** The id of the machine, in its DATA_DIR. */
+  machine: string;
 }
 
+// A store is used while any machine that still reports uses it: a machine without it says nothing about the others.
 const use: Statement = {
   name: 'record_used_stores',
-  text: `UPDATE archive_stores
-    SET unused_since = CASE WHEN store = ANY($2::text[]) THEN NULL ELSE coalesce($3::timestamptz, now()) END
-    WHERE lower(repo_full_name) IN (SELECT lower(name) FROM unnest($1::text[]) AS name)
-      AND (store = ANY($2::text[])) = (unused_since IS NOT NULL)`,
+  text: `UPDATE archive_stores AS known SET used_by = next.used_by,
+      unused_since = CASE WHEN next.used_by = '{}' THEN coalesce(known.unused_since, $3::timestamptz, now()) END
+    FROM (
+      SELECT repo_full_name, store, ARRAY(
+          SELECT machine.machine FROM unnest(used_by) AS machine(machine) WHERE machine.machine <> $4 AND EXISTS (
+            SELECT FROM archive_disks AS disk WHERE disk.machine = machine.machine
+              AND measured_at > now() - interval '7 days'
+          )
+        ) || CASE WHEN store = ANY($2::text[]) THEN ARRAY[$4::text] ELSE '{}' END AS used_by
+      FROM archive_stores
+      WHERE lower(repo_full_name) IN (SELECT lower(name) FROM unnest($1::text[]) AS name)
+    ) AS next
+    WHERE known.repo_full_name = next.repo_full_name AND known.store = next.store
+      AND (known.used_by IS DISTINCT FROM next.used_by OR (known.unused_since IS NULL) = (next.used_by = '{}'))`,
 };
 
-/** Records which stores are used, and which no longer are, at a time (ISO 8601); null means now. */
+/** Records which stores a machine uses, and which no machine uses any more, at a time (ISO 8601); null means now. */
 export async function recordUsed(
   db: Database,
-  { repositories, stores }: UsedStores,
+  { repositories, stores, machine }: UsedStores,
   at: string | null,
 ): Promise<void> {
-  await db.query(use, [repositories, stores, at]);
+  await db.query(use, [repositories, stores, at, machine]);
 }
 
 // Nothing was stored now: `stored_at` stays if the version was known to be there. A spool is delivered late, and says

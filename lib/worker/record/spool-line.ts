@@ -135,6 +135,7 @@ export const spoolLine = z.discriminatedUnion('type', [
     ...{ type: z.literal('stores'), at: time },
     repositories: z.array(name).max(1_000_000),
     stores: z.array(name).max(1_000),
+    machine: name,
   }),
   z.strictObject({
     ...{ type: z.literal('stored'), at: time, repository: name, store: name, reason: text },

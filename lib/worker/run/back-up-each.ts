@@ -62,7 +62,9 @@ export async function backUpEach(
   const { journal, archiveFolder, mirrorFolder, concurrency, clock, signal, stop } = run;
   const repositories = progress.sources.map(({ name }) => name);
   const stores = (offsite?.stores ?? []).map(({ address }) => address.text);
-  await journal.tell({ type: 'stores', repositories, stores });
+  const tellStores = () =>
+    journal.tell({ type: 'stores', repositories, stores, machine: journal.store.machine });
+  await tellStores();
   // What a store has lost is no copy any more, also of repositories that this run does not back up.
   for (const lack of (await offsite?.check(journal.note)) ?? []) {
     await journal.store.read(
@@ -83,6 +85,8 @@ export async function backUpEach(
     work: (job) => tryJob(context, job, waiting),
     settle: () => settle(context, waiting),
   });
+  // Now that each store has its rows.
+  await tellStores();
 }
 
 /** A job whose archive is pushed together with others. */

@@ -3,6 +3,8 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { recordDiskRoom } from '../../../lib/records/recording/archive-disks.ts';
+import { recordUsed } from '../../../lib/records/recording/stores.ts';
 import { parseKey, stateKey } from '../../../lib/stores/base/layout.ts';
 import { parseState } from '../../../lib/stores/base/store-state.ts';
 import { createRepository } from '../../support/git.ts';
@@ -96,6 +98,33 @@ describe('a run with a store', () => {
     await world.backUp(onFolder());
     expect(await unused()).toEqual([{ isUnused: false }]);
     expect(await stored()).toMatchObject([{ version: 1, isStored: true }]);
+  });
+
+  it('counts a store while any machine that still backs up uses it', async () => {
+    const { db } = database;
+    const unused = async () =>
+      (await rowsOf(db, 'SELECT unused_since IS NOT NULL AS "isUnused" FROM archive_stores'))[0];
+    const use = (machine: string, stores: string[]) =>
+      recordUsed(db, { repositories: ['LOCAL/app'], stores, machine }, null);
+    await world.backUp(onFolder());
+    await use('other', []);
+    expect(await unused()).toEqual({ isUnused: false });
+    await use('other', [`file://${nas()}`]);
+    await recordDiskRoom(
+      db,
+      { machine: 'other', hostName: 'other', freeBytes: 1, totalBytes: 2 },
+      Date.now(),
+    );
+    await world.backUp({});
+    expect(await unused()).toEqual({ isUnused: false });
+    await use('other', []);
+    expect(await unused()).toEqual({ isUnused: true });
+    await use('other', [`file://${nas()}`]);
+    await db.query({
+      text: "UPDATE archive_disks SET measured_at = now() - interval '8 days' WHERE machine = 'other'",
+    });
+    await world.backUp({});
+    expect(await unused()).toEqual({ isUnused: true });
   });
 
   it('fails a repository that no store received, and catches up later', async () => {

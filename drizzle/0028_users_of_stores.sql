@@ -1,0 +1,1 @@
+ALTER TABLE "archive_stores" ADD COLUMN IF NOT EXISTS "used_by" text[];
