@@ -192,13 +192,13 @@ describe('a client that does not read', () => {
 
   it('is disconnected when no byte has moved for the time limit', async () => {
     const { port, deps } = await serve({
-      limits: { stallMs: 100 },
+      limits: { stallMs: 1_600 },
       fetch: () => new Response(body),
     });
     const socket = connect(port, '127.0.0.1').pause();
     socket.write(getRequest);
     await expect
-      .poll(() => deps.logged.map(({ message }) => message))
+      .poll(() => deps.logged.map(({ message }) => message), { timeout: 60_000 })
       .toContain('ended a connection: its client does not read');
     socket.destroy();
   });

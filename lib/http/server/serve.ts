@@ -90,6 +90,11 @@ const SHUTDOWN_GRACE_MS = 10_000;
 const WARN_INTERVAL_MS = 60_000;
 /** Closes a connection after this many requests, so that pipelining thousands of them gains nothing. */
 const MAX_REQUESTS_PER_CONNECTION = 1_000;
+/**
+ * How often a connection is looked at until it counts as stalled. Node reports one on which no byte has moved since its
+ * last look, and looks later if one has. Its first look only notes how many bytes wait.
+ */
+const LOOKS_PER_STALL = 8;
 /** The bytes that wait are also checked after this many requests, because many may come between two checks. */
 const REQUESTS_PER_CHECK = 50;
 
@@ -124,9 +129,21 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION;
   // Also resets the timeout of a connection after it was idle.
   server.timeout = limits.stallMs;
+  const lookMs = limits.stallMs / LOOKS_PER_STALL;
+  const stalls = new WeakMap<Socket, { looks: number; at: number }>();
   server.on('timeout', (socket: Socket) => {
     const isResponding = responses.of(socket).length > 0;
-    if (taken.has(socket) || (isResponding && socket.writableLength === 0)) return;
+    if (taken.has(socket)) return;
+    if (isResponding) {
+      const at = performance.now();
+      const before = stalls.get(socket);
+      const isStillStalled = before !== undefined && at - before.at < 1.9 * lookMs;
+      const looks = isStillStalled ? before.looks + 1 : 1;
+      if (socket.writableLength === 0) stalls.delete(socket);
+      else stalls.set(socket, { looks, at });
+      socket.setTimeout(lookMs);
+      if (socket.writableLength === 0 || looks < LOOKS_PER_STALL) return;
+    }
     socket.destroy();
     if (isResponding) warn('ended a connection: its client does not read', {});
   });
@@ -148,6 +165,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     request.url = withoutBasePath(request.url, basePath);
     if (++requests % REQUESTS_PER_CHECK === 0) endReaders();
     responses.add(response);
+    socket.setTimeout(lookMs);
     if (closing) response.setHeader('Connection', 'close');
     response.once('finish', () => skipBody(request));
     response.once('close', () => {
