@@ -88,6 +88,7 @@ it('packing deeply nested folders, which takes git long for a few bytes, is stop
   const published: unknown[] = [];
   const backUp = (packTimeoutMs: number) =>
     updateArchive({
+      madeAnew: () => undefined,
       git: createGit({ PATH: process.env.PATH }, new AbortController().signal),
       archiveFolder,
       mayClone: true,

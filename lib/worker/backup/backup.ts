@@ -93,6 +93,8 @@ export interface Backup extends VersionOptions, PruneOptions {
   checkLease(): Promise<void>;
   /** Takes what happens, in order. A new archive is told as soon as it is published. */
   tell(entry: RepositoryEntry): Promise<void>;
+  /** Says why a new archive was made: the repository fails for it, once its archive is delivered. */
+  madeAnew(reason: string): void;
   /** Default: `figureLimits`. */
   figureLimits?: FigureLimits;
 }

@@ -54,6 +54,7 @@ export async function backUpRepository(
   const tell = (entry: RepositoryEntry) =>
     context.journal.tell({ ...entry, repository: source.name });
   const reserved: { leave?: () => void } = {};
+  const found = { fault: job.altered === null ? null : `the archive is damaged: ${job.altered}` };
   const backup: Backup = {
     ...context,
     ...recordedOf(job, state),
@@ -69,6 +70,9 @@ export async function backUpRepository(
     async reserveRoom() {
       reserved.leave ??= await reserveRoom(context, source, key);
     },
+    madeAnew(reason) {
+      found.fault ??= reason;
+    },
     async tell(entry) {
       await tell(entry);
       if (entry.type === 'archive') job.publishedSha256 = entry.sha256;
@@ -82,7 +86,7 @@ export async function backUpRepository(
     const outcome = isNew ? { ...made, status: 'completed' as const } : made;
     const hasFailed = state.hasFailed ?? false;
     const delivered = await deliver(context, source, outcome, { tell, hasFailed });
-    return job.altered === null ? delivered : withAltered(delivered, job.altered);
+    return found.fault === null ? delivered : withFault(delivered, found.fault);
   } catch (error) {
     return explainFailure(context, source, error, state.wasRead);
   } finally {
@@ -292,9 +296,9 @@ async function reserveRoom(
   return room.reserve(neededBytes(host?.sizeBytes ?? null, archivedBytes));
 }
 
-/** An archive with a fault that no backup can repair is delivered all the same, and reported. */
-function withAltered(delivered: Outcome | Waiting, altered: string): Outcome | Waiting {
-  const damaged = failure(`the archive is damaged: ${altered}`);
+/** An archive with a fault that no backup can repair, or that lacks earlier versions, is delivered, and reported. */
+function withFault(delivered: Outcome | Waiting, fault: string): Outcome | Waiting {
+  const damaged = failure(fault);
   if (delivered.status !== 'waiting') return damaged;
   const conclude = async () => {
     await delivered.conclude();

@@ -43,8 +43,8 @@ export async function writeUpdate(
     isSame && isUsable
       ? await confirmArchive(options, place, before, refs)
       : await writeFetched(options, place, { ...fetched, isUsable }, isSame);
-  if (lost === null) return record;
-  throw new GitError(`a new archive was made, because ${lost}`);
+  if (lost !== null) options.madeAnew(`a new archive was made, because ${lost}`);
+  return record;
 }
 
 /** Re-records an archive that already has the refs of the source, and whose files were just read. */
