@@ -1,4 +1,4 @@
-import type { AlertChannel } from './channels/channel.ts';
+import type { AlertChannel } from '../channels/channel.ts';
 import { type Delivered, type DeliveryDeps, deliverMessages } from './deliveries/deliver.ts';
 import type { Evaluated } from './incidents/apply-findings.ts';
 import { type EvaluationDeps, evaluateRules } from './incidents/evaluate.ts';

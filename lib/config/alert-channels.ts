@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { parseChannelAddress } from './alerts/channel-address.ts';
-import { CHANNEL_NAME, splitChannels } from './alerts/channel-secrets.ts';
-import { type ChannelAddress, ChannelAddressError } from './alerts/target.ts';
+import { ChannelAddressError } from '../channels/address.ts';
+import { CHANNEL_NAME, splitChannels } from '../channels/channel-secrets.ts';
+import { type ChannelAddress, channelKinds } from '../channels/kinds.ts';
+import { parseChannelAddress } from '../channels/parse-address.ts';
 import { gatewayVariables } from './gateway.ts';
 import { listenVariables } from './listen.ts';
 import { mailVariables } from './mail.ts';
@@ -26,7 +27,7 @@ export const channelVariables = z.object({
     })
     .prefault('')
     .describe(
-      'where alerts are sent, separated by spaces or commas: `mailto:…`, `slack://…`, `discord://…`, `tgram://…`, `ntfy://…`, `gotify://…`, `apprise://…`, `webhook://…`, each optionally as `NAME=ADDRESS`; see docs/alert-channels.md',
+      `where alerts are sent, separated by spaces or commas: ${listForms()}, each optionally as \`NAME=ADDRESS\`; see docs/alert-channels.md`,
     ),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'must be a URL like https://backups.example.com' })
@@ -48,6 +49,12 @@ export const alertSendingVariables = z.object({
 });
 
 export type AlertSendingConfig = z.output<typeof alertSendingVariables>;
+
+function listForms(): string {
+  return channelKinds
+    .map(({ kind, schemes: [scheme] }) => `\`${scheme}:${kind === 'mail' ? '' : '//'}…\``)
+    .join(', ');
+}
 
 /** Throws ChannelAddressError with the number of the invalid entry. */
 function readChannels(text: string): NamedChannel[] {

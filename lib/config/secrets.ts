@@ -1,4 +1,4 @@
-import { channelSecrets } from './alerts/channel-secrets.ts';
+import { channelSecrets } from '../channels/channel-secrets.ts';
 import type { Environment } from './read.ts';
 
 /** Variables whose whole value is a secret, or a comma-separated list of secrets. */

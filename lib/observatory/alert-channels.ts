@@ -1,11 +1,12 @@
 import type { Context } from 'hono';
 import * as z from 'zod';
-import type { AlertChannel } from '../alerts/channels/channel.ts';
 import { listChannels } from '../alerts/channels/list-channels.ts';
 import { openAlertChannels } from '../alerts/channels/open-channels.ts';
 import { linkToIncidents } from '../alerts/channels/page-link.ts';
 import { readStoredChannels, storeChannel } from '../alerts/channels/stored-channels.ts';
 import { tryChannel } from '../alerts/deliveries/try-channel.ts';
+import type { AlertChannel } from '../channels/channel.ts';
+import { channelKinds } from '../channels/kinds.ts';
 import { findMissing } from '../config/features.ts';
 import { AppError } from '../errors.ts';
 import type { HttpEnv } from '../http/env.ts';
@@ -48,6 +49,13 @@ const channel = z
     created_at: z.iso.datetime().nullable(),
   })
   .meta({ id: 'AlertChannel' });
+const channelKind = z
+  .object({
+    kind: z.string().meta({ example: 'slack' }),
+    label: z.string().meta({ description: 'Its name for people.', example: 'Slack' }),
+    example: z.string().meta({ description: 'An address, with placeholders.' }),
+  })
+  .meta({ id: 'AlertChannelKind' });
 const named = z.object({ name: z.string() }).meta({ id: 'AlertChannelName' });
 
 const notOwner = refused('Only AUTH_USERNAME manages channels.');
@@ -71,6 +79,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
               .nullable()
               .meta({ description: 'Why no channel can be added here; null if one can.' }),
             channels: z.array(channel),
+            kinds: z.array(channelKind).meta({ description: 'Every kind of channel.' }),
           }),
         ),
         403: notOwner,
@@ -84,6 +93,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         may_add: missing.length === 0,
         why_not: missing.length === 0 ? null : `${missing.join(', ')} not set`,
         channels: await listChannels(config, db),
+        kinds: channelKinds.map(({ kind, label, example }) => ({ kind, label, example })),
       });
     },
   ),

@@ -66,6 +66,14 @@ describe('ALERT_CHANNELS', () => {
     ['ntfy+http://nas:8080/topic', { url: 'http://nas:8080/', place: 'nas:8080' }],
     ['ntfy+http://192.168.1.5/topic', { url: 'http://192.168.1.5/' }],
     ['ntfy+http://[fd12::5]/topic', { url: 'http://[fd12::5]/' }],
+    [
+      'matrix://syt_1@matrix.example.com/!room:example.com',
+      {
+        url: 'https://matrix.example.com/_matrix/client/v3/rooms/!room%3Aexample.com/send/m.room.message',
+        ...{ room: '!room:example.com', authorization: 'Bearer syt_1', isPublicService: false },
+      },
+    ],
+    ['matrix://syt_1@matrix.org/%21room', { room: '!room', isPublicService: true }],
     ['gotify://push.example.com/base/Ahunter2', { url: 'https://push.example.com/base/message' }],
     [
       'apprise://ada:pw@apprise.example.com/key-1?tag=ops,%20night',
@@ -109,6 +117,13 @@ describe('ALERT_CHANNELS', () => {
     ['ntfy://%C3%BC:hunter2@example.com/topic', 'has credentials with characters other than'],
     ['gotify://example.com/', '(gotify) must have the token of an application'],
     ['gotify://hunter2@example.com/Ahunter2hunter2', '(gotify) must have the token'],
+    ['matrix://example.com/!hunter2:example.com', '(matrix) must have an access token'],
+    ['matrix://ada:hunter2@example.com/!room', '(matrix) must have an access token'],
+    ['matrix://hunter2@example.com/#room:example.com', '(matrix) has a misplaced #'],
+    ['matrix://hunter2@example.com/%23room:example.com', '(matrix) must end in the id of a room'],
+    ['matrix://hunter2@example.com/!a%2Fb', '(matrix) must end in the id of a room'],
+    ['matrix://hunter2@example.com/', '(matrix) must end in the id of a room'],
+    ['matrix+http://hunter2@matrix.example.com/!room', '(matrix) uses http, which is only allowed'],
     ['apprise://example.com/', '(apprise) must have a key'],
     ['apprise://example.com/key?tag=a%00', '(apprise) has an invalid tag'],
     ['webhook://example.com/hunter2', '(webhook) must end in # and the signing secret'],

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { channelKinds } from '../../lib/channels/kinds.ts';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
 import { addressesAt, SECRETS } from '../support/alert-channels.ts';
@@ -56,6 +57,7 @@ describe('the alert channels', () => {
           ...{ created_by: 'ada', created_at: expect.any(String) },
         },
       ],
+      kinds: channelKinds.map(({ kind, label, example }) => ({ kind, label, example })),
     });
     expectNoSecret(text);
   });

@@ -1,5 +1,5 @@
-import type { AlertChannel, AlertMessage } from '../../lib/alerts/channels/channel.ts';
 import { openAlertChannels } from '../../lib/alerts/channels/open-channels.ts';
+import type { AlertChannel, AlertMessage } from '../../lib/channels/channel.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { alertSendingVariables } from '../../lib/config/alert-channels.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
@@ -17,12 +17,13 @@ export const SECRETS = [
   'apprise-key-of-tests',
   'path-of-the-webhook-of-tests',
   WEBHOOK_SECRET,
+  'syt_MatrixTokenOfTests',
 ];
 
 /** An address for each kind of channel that posts, all leading to one test server. */
 export function addressesAt({ url }: Pick<ScriptedServer, 'url'>): Record<string, string> {
   const host = new URL(url).host;
-  const [slack, discord, telegram, ntfy, gotify, apprise, webhook] = SECRETS;
+  const [slack, discord, telegram, ntfy, gotify, apprise, webhook, , matrix] = SECRETS;
   return {
     slack: `slack+http://${host}/services/T000/B000/${slack}`,
     discord: `discord+http://${host}/api/webhooks/112233445566/${discord}`,
@@ -30,6 +31,7 @@ export function addressesAt({ url }: Pick<ScriptedServer, 'url'>): Record<string
     ntfy: `ntfy+http://${ntfy}@${host}/backups`,
     gotify: `gotify+http://${host}/base/${gotify}`,
     apprise: `apprise+http://${host}/${apprise}?tag=ops`,
+    matrix: `matrix+http://${matrix}@${host}/base/!roomOfTests:example.com`,
     webhook: `webhook+http://${host}/hooks/${webhook}?to=ops#${WEBHOOK_SECRET}`,
   };
 }

@@ -1,5 +1,5 @@
+import { ChannelError } from '../../channels/channel.ts';
 import { isLinkLocal } from '../../text/network.ts';
-import { ChannelError } from './channel.ts';
 
 /** Finds the addresses of a host name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;

@@ -1,6 +1,6 @@
+import { findMailFault } from '../../channels/mail.ts';
 import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import type { Database } from '../../database/database.ts';
-import { findMailFault } from './mail.ts';
 import { readStoredChannels } from './stored-channels.ts';
 
 /** What may be shown of a channel: nothing that would let a reader send through it. */

@@ -1,6 +1,6 @@
+import { type AlertChannel, ChannelError } from '../../channels/channel.ts';
 import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import type { Database } from '../../database/database.ts';
-import { type AlertChannel, ChannelError } from './channel.ts';
 import { createChannel } from './create-channel.ts';
 import { guardFetch, type Resolve, resolveHost } from './guarded-fetch.ts';
 import type { PostDeps } from './post.ts';

@@ -1,8 +1,8 @@
+import { ChannelError } from '../../channels/channel.ts';
 import type { Clock } from '../../clock.ts';
 import { readBoundedText } from '../../http/bounded-text.ts';
 import { parseJson } from '../../json.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { ChannelError } from './channel.ts';
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_REASON = 150;
@@ -22,6 +22,7 @@ export interface PostDeps {
 interface PostOptions {
   /** The name of the service, for errors. */
   service: string;
+  method?: 'PUT';
   url: string;
   headers?: Record<string, string>;
   /** The JSON to send. */
@@ -31,6 +32,8 @@ interface PostOptions {
   isPublicService: boolean;
   /** Texts that must not be shown: a reason that contains one is dropped. */
   secrets: readonly string[];
+  /** What the error codes (`errcode`) of a refusal mean. */
+  reasons?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -38,11 +41,11 @@ interface PostOptions {
  * they would take secrets elsewhere. Throws ChannelError.
  */
 export async function post(deps: PostDeps, options: PostOptions): Promise<Response> {
-  const { service, url, headers, body, signal } = options;
+  const { service, method = 'POST', url, headers, body, signal } = options;
   let response: Response;
   try {
     response = await deps.fetch(url, {
-      method: 'POST',
+      method,
       headers: { 'Content-Type': 'application/json', ...headers },
       body,
       redirect: 'manual',
@@ -78,7 +81,7 @@ function describeFailure(service: string, error: unknown, signal: AbortSignal): 
 async function describeRefusal(
   { clock }: PostDeps,
   response: Response,
-  { service, isPublicService, secrets }: PostOptions,
+  { service, isPublicService, secrets, reasons = {} }: PostOptions,
 ): Promise<ChannelError> {
   const { status, headers } = response;
   if (status >= 300 && status < 400) {
@@ -88,7 +91,10 @@ async function describeRefusal(
   }
   // It is a refusal even if its body cannot be read.
   const text = await readBoundedText(response, MAX_ANSWER_BYTES).catch(() => '');
-  const reason = isPublicService ? readReason(text, secrets) : '';
+  const { errcode } = Object(parseJson(text)) as Record<string, unknown>;
+  // These texts are ours, so they may be shown for every server.
+  const known = new Map(Object.entries(reasons)).get(String(errcode));
+  const reason = known ?? (isPublicService ? readReason(text, secrets) : '');
   const isFault = status >= 500;
   // A service that says when to come back has not accepted the message.
   const isBusy = status === 503 && headers.has('Retry-After');
@@ -114,10 +120,14 @@ function readReason(text: string, secrets: readonly string[]): string {
     : reason;
 }
 
-/** Reads how long to wait, in milliseconds, from a header (seconds or a date) or from the body (seconds). */
+/** Reads how long to wait, in milliseconds, from a header (seconds or a date) or from the body. */
 function readWait(header: string | null, text: string, now: number): number | undefined {
-  const { retry_after, parameters } = Object(parseJson(text)) as Record<string, unknown>;
-  const inBody = retry_after ?? (Object(parameters) as Record<string, unknown>).retry_after;
+  const { retry_after, retry_after_ms, parameters } = Object(parseJson(text)) as Record<
+    string,
+    unknown
+  >;
+  const inMs = typeof retry_after_ms === 'number' ? retry_after_ms / 1_000 : undefined;
+  const inBody = inMs ?? retry_after ?? (Object(parameters) as Record<string, unknown>).retry_after;
   const seconds = header ?? (typeof inBody === 'number' ? inBody : null);
   if (seconds === null) return undefined;
   const ms = Number.isNaN(Number(seconds))

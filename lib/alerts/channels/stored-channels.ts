@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { ChannelAddressError } from '../../channels/address.ts';
+import type { ChannelAddress } from '../../channels/kinds.ts';
+import { parseChannelAddress } from '../../channels/parse-address.ts';
 import type { AlertSendingConfig } from '../../config/alert-channels.ts';
-import { parseChannelAddress } from '../../config/alerts/channel-address.ts';
-import { type ChannelAddress, ChannelAddressError } from '../../config/alerts/target.ts';
 import type { Database } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import {

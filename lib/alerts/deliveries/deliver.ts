@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { AlertChannel } from '../../channels/channel.ts';
 import type { Clock } from '../../clock.ts';
 import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log/log.ts';
-import type { AlertChannel } from '../channels/channel.ts';
 import { linkToIncidents } from '../channels/page-link.ts';
 import { composeMessage } from '../incidents/message.ts';
 import { claimMessage, countWaiting, giveUpMessages, settleMessage } from './claims.ts';

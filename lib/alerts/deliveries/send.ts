@@ -1,7 +1,7 @@
 import { orAborted } from '../../async.ts';
+import { type AlertChannel, type AlertMessage, ChannelError } from '../../channels/channel.ts';
 import type { Clock } from '../../clock.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { type AlertChannel, type AlertMessage, ChannelError } from '../channels/channel.ts';
 import type { Sent } from './claims.ts';
 
 /** How long sending one message through a channel may take. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { AlertChannel } from '../../channels/channel.ts';
 import type { Clock } from '../../clock.ts';
-import type { AlertChannel } from '../channels/channel.ts';
 import { sendOnce } from './send.ts';
 
 interface TryOptions {

@@ -1,5 +1,5 @@
+import type { AlertMessage } from '../../channels/channel.ts';
 import { formatMinute } from '../../text/format-minute.ts';
-import type { AlertMessage } from '../channels/channel.ts';
 import { type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 

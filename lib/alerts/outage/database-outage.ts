@@ -1,9 +1,9 @@
+import type { AlertChannel } from '../../channels/channel.ts';
 import type { Clock } from '../../clock.ts';
 import type { Database } from '../../database/database.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
-import type { AlertChannel } from '../channels/channel.ts';
 import { sendOnce } from '../deliveries/send.ts';
 import { databaseUnreachable } from '../rules/database-unreachable.ts';
 import type { OutageMemory, OutageState } from './outage-memory.ts';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ChannelError } from '../../../lib/alerts/channels/channel.ts';
+import { ChannelError } from '../../../lib/channels/channel.ts';
+import { channelKinds } from '../../../lib/channels/kinds.ts';
 import {
   addressesAt,
   leadTo,
@@ -16,7 +17,7 @@ import {
 
 // What happens to a message that its service does not accept.
 
-const kinds = ['slack', 'discord', 'telegram', 'ntfy', 'gotify', 'apprise', 'webhook'];
+const kinds = channelKinds.map(({ kind }) => kind).filter((kind) => kind !== 'mail');
 let server: ScriptedServer;
 let answer: ScriptedAnswer;
 
@@ -121,6 +122,30 @@ describe.each(kinds)('a message through %s', (kind) => {
   });
 });
 
+describe('a refusal of Matrix', () => {
+  it.each([
+    [401, 'M_UNKNOWN_TOKEN', 'the access token is not valid (any more)'],
+    [
+      403,
+      'M_FORBIDDEN',
+      'the user of the token is not in the room, or may not send messages to it',
+    ],
+    [404, 'M_NOT_FOUND', 'there is no such room'],
+    [429, 'M_LIMIT_EXCEEDED', 'too many messages were sent'],
+  ])('is explained by its code: %i %s', async (status, errcode, reason) => {
+    answer = { status, body: { errcode, error: SECRETS.join() } };
+    expect((await failureOf(at('matrix'))).message).toBe(`Matrix answered ${status}: ${reason}`);
+  });
+
+  it.each(['constructor', '__proto__', 'M_UNKNOWN', 7])(
+    'is not explained by %s',
+    async (errcode) => {
+      answer = { status: 403, body: { errcode, error: 'internal' } };
+      expect((await failureOf(at('matrix'))).message).toBe('Matrix answered 403');
+    },
+  );
+});
+
 /** Calls a port on which nothing listens. */
 const reachNobody: typeof fetch = (_input, init) => fetch('http://127.0.0.1:1023/', init);
 
@@ -132,6 +157,7 @@ describe('the requested wait', () => {
     ['nonsense', { 'Retry-After': 'soon' }, '', undefined],
     ['a fraction in the body, of Discord', {}, { retry_after: 1.5 }, 1_500],
     ['a number in the body, of Telegram', {}, { parameters: { retry_after: 35 } }, 35_000],
+    ['milliseconds in the body, of Matrix', {}, { retry_after_ms: 2_500 }, 2_500],
     ['nothing', {}, {}, undefined],
     ['a body that is no object', {}, 'null', undefined],
   ])('may be %s', async (_form, headers, body, expected) => {

@@ -68,6 +68,38 @@ describe('a message', () => {
     ]);
   });
 
+  it('goes to Matrix as text and HTML, under one transaction for every attempt', async () => {
+    const channel = await openChannel(addressesAt(server).matrix ?? '');
+    await channel.send(makeMessage(), patient);
+    await channel.send(makeMessage(), patient);
+    await channel.send(makeMessage({ id: 'incident-8-opened' }), patient);
+    const [first, second, other] = server.received;
+    expect(first?.method).toBe('PUT');
+    expect(first?.path).toMatch(
+      /^\/base\/_matrix\/client\/v3\/rooms\/!roomOfTests%3Aexample\.com\/send\/m\.room\.message\/[0-9a-f]{64}$/,
+    );
+    expect(first?.headers.authorization).toBe(`Bearer ${SECRETS[8]}`);
+    expect([second?.path, second?.body]).toEqual([first?.path, first?.body]);
+    expect(other?.path).not.toBe(first?.path);
+    expect(JSON.parse(first?.body ?? '')).toEqual({
+      msgtype: 'm.text',
+      body: [
+        '🔴 2 repositories are failing',
+        'acme/app: authentication failed',
+        'acme/web: not found',
+        'https://backups.example.com/app/incidents/7?a=1&b=2',
+      ].join('\n'),
+      format: 'org.matrix.custom.html',
+      formatted_body: [
+        '<strong>🔴 2 repositories are failing</strong>',
+        'acme/app: authentication failed',
+        'acme/web: not found',
+        '<a href="https://backups.example.com/app/incidents/7?a=1&amp;b=2">Open Backup Observatory</a>',
+      ].join('<br>'),
+      'm.mentions': {},
+    });
+  });
+
   it('goes to Discord without mentions and previews', async () => {
     const { path, json } = await ask('discord');
     expect(path).toBe(`/api/webhooks/112233445566/${SECRETS[1]}?wait=true`);

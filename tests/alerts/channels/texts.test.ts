@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AlertMessage } from '../../../lib/alerts/channels/channel.ts';
+import type { AlertMessage } from '../../../lib/channels/channel.ts';
+import { channelKinds } from '../../../lib/channels/kinds.ts';
 import {
   addressesAt,
   leadTo,
@@ -19,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const kinds = ['slack', 'discord', 'telegram', 'ntfy', 'gotify', 'apprise', 'webhook'];
+const kinds = channelKinds.map(({ kind }) => kind).filter((kind) => kind !== 'mail');
 
 // biome-ignore lint/suspicious/noExplicitAny: the body of each service has its own shape.
 async function send(kind: string, message = makeMessage()): Promise<any> {
@@ -55,6 +56,28 @@ describe('untrusted text', () => {
       { type: 'section', text: { ...plain, text: escaped } },
     ]);
     expect(text).toContain(escaped);
+  });
+
+  it('contains no markup, mention or link in Matrix, and fits into an event', async () => {
+    const hostile =
+      '<b onclick="x">@room</b> @ada:example.com https://matrix.to/#/@ada:example.com';
+    const { body, formatted_body } = await send(
+      'matrix',
+      makeMessage({ title: hostile, lines: [hostile] }),
+    );
+    expect(formatted_body.match(/<[^>]*>/g)).toEqual([
+      ...['<strong>', '</strong>', '<br>', '<br>'],
+      ...['<a href="https://backups.example.com/app/incidents/7?a=1&amp;b=2">', '</a>'],
+    ]);
+    for (const text of [body, formatted_body.replace(/<a .*/, '')]) {
+      expect(text).not.toMatch(/@(?:room|ada)/);
+      expect(text).not.toContain('https://matrix.to');
+    }
+    for (const mark of ['"', '\\', '&', '\u{1f525}', '@a']) {
+      const lines = Array.from({ length: 500 }, () => mark.repeat(400));
+      await send('matrix', makeMessage({ title: mark.repeat(200), lines }));
+      expect(Buffer.byteLength(server.received.at(-1)?.body ?? '')).toBeLessThan(60_000);
+    }
   });
 
   it('contains no markup, mention, emoji or link for a Slack-compatible program', async () => {

@@ -1,6 +1,5 @@
 import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { AlertChannel } from '../../../alerts/channels/channel.ts';
 import { openAlertChannels } from '../../../alerts/channels/open-channels.ts';
 import {
   alertDatabaseUnreachable,
@@ -9,6 +8,7 @@ import {
 import { rememberInFolder } from '../../../alerts/outage/folder-memory.ts';
 import { raiseAlerts } from '../../../alerts/raise-alerts.ts';
 import type { AlertRulesConfig } from '../../../alerts/rules/rule.ts';
+import type { AlertChannel } from '../../../channels/channel.ts';
 import type { Clock } from '../../../clock.ts';
 import type { AlertSendingConfig } from '../../../config/alert-channels.ts';
 import type { FreshnessConfig } from '../../../config/freshness.ts';

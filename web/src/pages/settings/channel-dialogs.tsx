@@ -1,22 +1,18 @@
 import { Code, PasswordInput, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import type { Schemas } from '../../api/client.ts';
 import { addAlertChannel, alertChannels, removeAlertChannel } from '../../api/settings.ts';
 import { ActionDialog } from './action-dialog.tsx';
 
 const MAX_NAME_LENGTH = 40;
 const MAX_ADDRESS_LENGTH = 2_000;
-const examples = [
-  'https://hooks.slack.com/services/…',
-  'https://discord.com/api/webhooks/…',
-  'tgram://BOT_TOKEN/CHAT',
-  'ntfy://ntfy.example.com/TOPIC',
-  'gotify://push.example.com/TOKEN',
-  'apprise://apprise.example.com/KEY',
-  'webhook://example.com/path#whsec_…',
-  'mailto:ops@example.com',
-];
 
-export function AddChannel({ close }: { close(): void }) {
+interface AddChannelProps {
+  kinds: readonly Schemas['AlertChannelKind'][];
+  close(): void;
+}
+
+export function AddChannel({ kinds, close }: AddChannelProps) {
   const [name, setName] = useState('');
   const [address, setAddress] = useState('');
   return (
@@ -49,8 +45,8 @@ export function AddChannel({ close }: { close(): void }) {
       />
       <Text size="sm" c="dimmed" component="div">
         For example:
-        {examples.map((example) => (
-          <div key={example}>
+        {kinds.map(({ kind, example }) => (
+          <div key={kind}>
             <Code style={{ overflowWrap: 'anywhere' }}>{example}</Code>
           </div>
         ))}

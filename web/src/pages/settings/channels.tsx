@@ -11,17 +11,6 @@ import { Section } from './section.tsx';
 
 type OpenDialog = { to: 'add' } | { to: 'remove'; name: string } | null;
 
-const kinds: Readonly<Record<string, string>> = {
-  mail: 'Mail',
-  slack: 'Slack',
-  discord: 'Discord',
-  telegram: 'Telegram',
-  ntfy: 'ntfy',
-  gotify: 'Gotify',
-  apprise: 'Apprise API',
-  webhook: 'Webhook',
-};
-
 /** The alert channels, which only the owner manages. */
 export function Channels() {
   const people = useQuery(users);
@@ -52,7 +41,7 @@ function List() {
   return (
     <>
       <Loaded query={query}>
-        {({ channels, may_add, why_not }) => (
+        {({ channels, kinds, may_add, why_not }) => (
           <Stack>
             {channels.length === 0 && (
               <Empty title="Nobody is notified yet">
@@ -63,6 +52,7 @@ function List() {
               <ChannelRow
                 key={channel.name}
                 channel={channel}
+                label={kinds.find(({ kind }) => kind === channel.kind)?.label ?? channel.kind}
                 remove={() => setDialog({ to: 'remove', name: channel.name })}
               />
             ))}
@@ -78,7 +68,7 @@ function List() {
           </Stack>
         )}
       </Loaded>
-      {dialog?.to === 'add' && <AddChannel close={close} />}
+      {dialog?.to === 'add' && <AddChannel kinds={query.data?.kinds ?? []} close={close} />}
       {dialog?.to === 'remove' && <RemoveChannel name={dialog.name} close={close} />}
     </>
   );
@@ -86,11 +76,12 @@ function List() {
 
 interface ChannelRowProps {
   channel: Schemas['AlertChannel'];
+  label: string;
   remove(): void;
 }
 
-function ChannelRow({ channel, remove }: ChannelRowProps) {
-  const { name, kind, place, source, fault, created_by, created_at } = channel;
+function ChannelRow({ channel, label, remove }: ChannelRowProps) {
+  const { name, place, source, fault, created_by, created_at } = channel;
   const testing = useMutation({ mutationFn: () => testAlertChannel(name) });
   return (
     <Paper withBorder p="sm" radius="md">
@@ -102,7 +93,7 @@ function ChannelRow({ channel, remove }: ChannelRowProps) {
                 <bdi>{name}</bdi>
               </Text>
               <Badge variant="default" tt="none">
-                {kinds[kind] ?? kind}
+                {label}
               </Badge>
             </Group>
             <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>

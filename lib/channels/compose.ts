@@ -1,4 +1,4 @@
-import { cleanText } from '../../text/clean-text.ts';
+import { cleanText } from '../text/clean-text.ts';
 import type { AlertMessage } from './channel.ts';
 
 const MAX_TITLE = 200;

@@ -1,37 +1,4 @@
-import { isLinkLocal, isPrivateHost } from '../../text/network.ts';
-
-interface MailTarget {
-  kind: 'mail';
-  to: string;
-}
-
-/** An HTTP endpoint that messages are posted to. */
-type HttpTarget = {
-  url: string;
-  /** Whether this is the public server of a known service, whose responses may be shown. */
-  isPublicService: boolean;
-} & (
-  | { kind: 'slack' | 'discord' }
-  | { kind: 'telegram'; chat: string; topic: number | null }
-  | { kind: 'ntfy'; topic: string; authorization: string | null }
-  | { kind: 'gotify'; token: string }
-  | { kind: 'apprise'; tags: string | null; authorization: string | null }
-  | { kind: 'webhook'; secret: string }
-);
-
-/** The parsed content of an address. */
-export type Target = (MailTarget | HttpTarget) & {
-  /** The part that may be shown: the host, or a shortened mail address. */
-  place: string;
-};
-
-/** A parsed address with its secrets. */
-export type ChannelAddress = Target & {
-  /** Texts that must never be written anywhere. */
-  secrets: readonly string[];
-};
-
-export type ChannelKind = ChannelAddress['kind'];
+import { isLinkLocal, isPrivateHost } from '../text/network.ts';
 
 /** An invalid address. The message starts with a verb and never repeats the address. */
 export class ChannelAddressError extends Error {
@@ -137,4 +104,11 @@ export function readParameters(
 /** Creates an error about the address being parsed. */
 export function fault(text: string): ChannelAddressError {
   return new ChannelAddressError(null, text);
+}
+
+/** The header for the credentials of an address. */
+export function authorize({ authorization }: { authorization: string | null }) {
+  const headers: Record<string, string> = {};
+  if (authorization !== null) headers.Authorization = authorization;
+  return headers;
 }

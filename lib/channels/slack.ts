@@ -1,4 +1,5 @@
-import type { AlertMessage } from './channel.ts';
+import { fault, parseServer, readParameters, type WrittenAddress } from './address.ts';
+import { type AlertMessage, defineChannel } from './channel.ts';
 import { joinFitting, markOf, toPlain, withoutMentions } from './compose.ts';
 import { escapeMarkdown, escapeMarkdownLine } from './markdown.ts';
 
@@ -8,11 +9,46 @@ const MAX_HEADER = 150;
 /** Slack's main host. Its other hosts count as compatible programs, so their notifications show escapes. */
 const HOST = 'hooks.slack.com';
 
+/** Slack's incoming webhooks, and those of compatible programs. */
+export const slack = defineChannel({
+  kind: 'slack',
+  label: 'Slack',
+  schemes: ['slack'],
+  example: 'https://hooks.slack.com/services/…',
+  recognizes: /^https:\/\/hooks\.slack\.com\/services\//i,
+  parse,
+  request: (address, message) => ({ service: 'Slack', body: compose(address, message) }),
+});
+
+/** `slack://T…/B…/…`, or `slack+` and the URL that Slack or a compatible service shows. */
+function parse(written: WrittenAddress) {
+  if (written.transport !== null) {
+    const { url, path, authorization } = parseServer(written);
+    readParameters(url, []);
+    const needed = url.host === HOST ? 4 : 1;
+    if (path.length < needed || authorization !== null) throw fault('is not a webhook address');
+    return toHook(url);
+  }
+  const [, ...tokens] =
+    /^(T\w{3,40})\/(B\w{3,40})\/(\w{10,100})\/?$/.exec(written.rest) ?? missing();
+  const url = new URL(`https://${HOST}/services/${tokens.join('/')}`);
+  return toHook(url);
+}
+
+function toHook(url: URL) {
+  const isPublicService = url.host === HOST;
+  return { kind: 'slack' as const, url: url.href, isPublicService, place: url.host };
+}
+
+function missing(): never {
+  throw fault('must have three tokens, as in slack://T…/B…/…');
+}
+
 /**
  * The body of a message for Slack's incoming webhooks at `url`, and for compatible programs. Slack shows the blocks as
  * plain text, and uses `text` for notifications. Compatible programs ignore the blocks, and read `text` as Markdown.
  */
-export function composeSlack({ url }: { url: string }, message: AlertMessage): object {
+function compose({ url }: { url: string }, message: AlertMessage): object {
   const plain = toPlain(message);
   const title = escapeEntities(`${markOf(message)} ${plain.title}`);
   const lines = joinFitting(plain, MAX_BLOCK, { write: escapeEntities });
