@@ -101,7 +101,7 @@ export interface ArchiveWork {
   describe(repository: string, signal: AbortSignal): Promise<ArchiveFacts>;
   list(repository: string, request: ListRequest, signal: AbortSignal): Promise<ArchivePage>;
   identify(repository: string, signal: AbortSignal): Promise<ArchiveState>;
-  /** Reads one file of at most 10 MiB. */
+  /** Reads one file of at most `extractedBytes`. */
   readFile(
     repository: string,
     path: string,

@@ -29,7 +29,7 @@ export interface ArchiveReader {
     options: { prefix?: string | undefined; limit: number },
     call: ReaderCall,
   ): Promise<Listing>;
-  /** Returns a range of one file of at most 10 MiB, as much as fits a response. */
+  /** Returns a range of one file of at most `extractedBytes`, as much as fits a response. */
   extract(
     repository: string,
     filePath: string,
@@ -43,7 +43,7 @@ export interface ArchiveReaderOptions extends ArchiveAccessOptions {
   redactor: Pick<Redactor, 'countedInSteps'>;
 }
 
-/** How long the files that were last shown are kept, and how many: each may have 10 MiB. */
+/** How long the files that were last shown are kept, and how many: each may have `extractedBytes`. */
 const KEPT_MS = 10 * 60_000;
 const MAX_KEPT = 2;
 

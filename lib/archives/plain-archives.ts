@@ -23,7 +23,7 @@ export interface PlainArchives {
     request: { prefix: string; offset: number; limit: number },
     call: ArchiveCall,
   ): Promise<ArchivePage>;
-  /** Reads one file of at most 10 MiB. */
+  /** Reads one file of at most `extractedBytes`. */
   readFile(repository: string, path: string, call: ArchiveCall): Promise<Uint8Array>;
   /**
    * Opens a file of the archive, by default the first. Either read or cancel `stream`, or call `close`. Throws

@@ -18,7 +18,7 @@ import {
   openFound,
 } from '../archives/base/open-archive.ts';
 import { AppError } from '../errors.ts';
-import { cleanText } from '../text/clean-text.ts';
+import { cleanName } from '../text/clean-text.ts';
 import { shellQuote } from '../text/shell-quote.ts';
 
 /** An archive in the folder. */
@@ -127,7 +127,7 @@ export type NamedArchive = Pick<
 export function describeUnnamed({ archive, repository, candidates }: NamedArchive): string {
   const byHand = `\`git clone ${shellQuote(archive)}\` restores it`;
   if (repository !== null) {
-    const name = cleanText(repository, 600);
+    const name = cleanName(repository);
     return `${archive} is the archive of ${name}: give it its old name, ${archiveKey(repository)}, and its other files too; ${byHand}`;
   }
   const may = candidates.length === 0 ? '' : `may be of ${joinNames(candidates)}, and `;

@@ -25,3 +25,11 @@ export function cleanText(text: string, maxLength = MAX_TEXT_LENGTH): string {
   const end = isCut || shown.length > maxLength ? '…' : '';
   return `${shown.slice(0, maxLength - end.length)}${end}`.toWellFormed();
 }
+
+/** The longest name that is shown: that of a repository, or of a file in the archive folder. */
+const MAX_NAME_LENGTH = 600;
+
+/** Like `cleanText`, for a name. */
+export function cleanName(name: string): string {
+  return cleanText(name, MAX_NAME_LENGTH);
+}

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import { cleanText } from '../../text/clean-text.ts';
+import { cleanName } from '../../text/clean-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 
 /** How the message of a damaged archive starts. */
@@ -73,6 +73,6 @@ export class UnknownOwner extends AppError {
 
 /** `a/b, c/d or e/f`. */
 export function joinNames(names: readonly string[]): string {
-  const [last = '', ...others] = names.map((name) => cleanText(name, 600)).reverse();
+  const [last = '', ...others] = names.map((name) => cleanName(name)).reverse();
   return others.length === 0 ? last : `${others.reverse().join(', ')} or ${last}`;
 }

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
-import { cleanText } from '../../text/clean-text.ts';
+import { cleanName } from '../../text/clean-text.ts';
 import { NoArchive, UnknownOwner } from './archive-fault.ts';
 import {
   archiveKey,
@@ -211,7 +211,7 @@ async function findAndOpen(
         return { ...archive, repository: name };
       }
       const what = continues === null ? 'is the archive' : 'is a part of the archive';
-      others.push(`${archive.name} ${what} of ${cleanText(name, 600)}`);
+      others.push(`${archive.name} ${what} of ${cleanName(name)}`);
     } catch (error) {
       await archive.close();
       throw error;
@@ -241,7 +241,7 @@ async function findSecondAddresses(root: string, repository: string): Promise<st
     found.push(
       name === null
         ? `nothing says whose archive ${file} is`
-        : `${file} is the archive of ${cleanText(name, 600)}${from}`,
+        : `${file} is the archive of ${cleanName(name)}${from}`,
     );
     if (found.length === MAX_NAMED) break;
   }

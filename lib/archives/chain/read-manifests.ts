@@ -1,4 +1,4 @@
-import { cleanText } from '../../text/clean-text.ts';
+import { cleanName } from '../../text/clean-text.ts';
 import { ArchiveFault, corrupt, mismatch } from '../base/archive-fault.ts';
 import { isSameRepository } from '../base/archive-name.ts';
 import {
@@ -33,7 +33,7 @@ export async function readManifest(
   }
   const { repository } = archive;
   if (repository !== null && !isSameRepository(manifest.repository, repository)) {
-    const other = cleanText(manifest.repository, 600);
+    const other = cleanName(manifest.repository);
     throw corrupt(`${name} is the manifest of another repository, ${other}`);
   }
   const versions = archive.noted?.versions ?? [];

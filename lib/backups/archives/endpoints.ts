@@ -1,10 +1,12 @@
 import type { Context } from 'hono';
 import * as z from 'zod';
 import type { ArchiveCall } from '../../archives/archive-access.ts';
+import { archiveLimits } from '../../archives/base/limits.ts';
 import { AppError } from '../../errors.ts';
 import type { HttpEnv } from '../../http/env.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint, type RouteResponse } from '../../http/route.ts';
+import { formatBytes } from '../../text/units.ts';
 import type { ServedArchives } from '../base/archives-deps.ts';
 import type { BackupsDeps } from '../base/backups-deps.ts';
 import { pageInput } from '../base/input.ts';
@@ -122,7 +124,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       ...common,
       method: 'get',
       path: `${BASE}/file`,
-      summary: 'Download one file of at most 10 MiB from the archive of a repository',
+      summary: `Download one file of at most ${formatBytes(archiveLimits.extractedBytes)} from the archive of a repository`,
       description:
         'The bytes as archived, secrets included. Always sent as a download, so that browsers never show it as a page.',
       query: z.object({

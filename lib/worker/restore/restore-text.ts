@@ -1,12 +1,10 @@
 import type { Unwritten } from '../../restore/check-out.ts';
 import type { Restored } from '../../restore/restore.ts';
-import { cleanText } from '../../text/clean-text.ts';
+import { cleanName, cleanText } from '../../text/clean-text.ts';
 import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 import { counted, formatBytes } from '../../text/units.ts';
 
-/** Enough for the name of a repository, and the time at which its archive was set aside. */
-const MAX_CELL_LENGTH = 600;
 /** The length of the longest path, quoted. */
 const MAX_PATH_LENGTH = 8_192;
 
@@ -20,7 +18,7 @@ export function describeRestored(restored: Restored, target: string | null): str
   const unproved = isRecorded ? '' : '; no SHA-256 is recorded';
   const place = target === null ? '' : `, to ${removeDeceptiveCharacters(target)}`;
   return `${[
-    `Restored ${cleanText(repository, MAX_CELL_LENGTH)}, ${which}${place}`,
+    `Restored ${cleanName(repository)}, ${which}${place}`,
     `  Refs: ${countRefs(restored.refs)}; HEAD is ${describeHead(restored)}`,
     `  From: ${counted(files, 'file')}, ${formatBytes(sizeBytes)}`,
     `  Proved: ${hashes}every object, the whole history, and all refs${unproved}`,
@@ -44,7 +42,7 @@ function describeUnwritten({ count, paths }: Unwritten, target: string): string[
 
 /** A table with aligned columns. The first row is its header. Untrusted text is made safe for a terminal. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
-  const safe = rows.map((row) => row.map((cell) => cleanText(cell, MAX_CELL_LENGTH)));
+  const safe = rows.map((row) => row.map((cell) => cleanName(cell)));
   const widths = safe[0]?.map((_, at) => Math.max(...safe.map((row) => row[at]?.length ?? 0)));
   const lines = safe.map((row) =>
     row

@@ -19,7 +19,7 @@ import {
 import { WorkTreeTooLarge } from '../../restore/measure-work-tree.ts';
 import { isFree } from '../../restore/target.ts';
 import { StoreFault } from '../../stores/base/object-store.ts';
-import { cleanText } from '../../text/clean-text.ts';
+import { cleanName, cleanText } from '../../text/clean-text.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 import { counted, formatBytes } from '../../text/units.ts';
@@ -89,7 +89,7 @@ export async function runVersions(
         one.warning ?? '',
       ]),
     ]);
-    const earlier = set_aside.map((name) => `Set aside: ${cleanText(name, 600)}\n`).join('');
+    const earlier = set_aside.map((name) => `Set aside: ${cleanName(name)}\n`).join('');
     const source = found.source === null ? '' : `Source: ${found.source}\n`;
     return `${table}${source}${earlier}${earlier === '' ? '' : SET_ASIDE}`;
   });
@@ -216,7 +216,7 @@ async function restoreAll(
   for (const fault of faults) display.line(`not restored: ${fault}`);
   const tooLarge: string[] = [];
   const restore = async (repository: string, isLimited: boolean) => {
-    const name = cleanText(repository, 600);
+    const name = cleanName(repository);
     try {
       // git would take the folder above it for a repository, and run commands from a configuration in the archive.
       if (repository.split('/').some(isGitFolder)) {

@@ -29,7 +29,7 @@ import {
   readState,
   type StateReading,
 } from '../../stores/reading/read-state.ts';
-import { cleanText } from '../../text/clean-text.ts';
+import { cleanName, cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import type { WorkerOptions } from '../base/command-context.ts';
 import type { Display } from '../base/display.ts';
@@ -108,7 +108,7 @@ export async function openStoreSource(
     const locked = identities.length === 0 ? '; give --identity' : ': is it the right identity?';
     const hidden = `; ${counted(unread, 'encrypted archive')} could not be read${locked}`;
     throw new NotInStore(
-      `${address.text} has no archive of ${cleanText(repository, 600)}${describeOthers(others)}${unread > 0 ? hidden : ''}`,
+      `${address.text} has no archive of ${cleanName(repository)}${describeOthers(others)}${unread > 0 ? hidden : ''}`,
       unread > 0,
     );
   }
@@ -198,7 +198,7 @@ export async function openStoreSource(
         const owner = await readOwner(reading, version.state);
         if (!isSameRepository(owner, repository)) {
           const { key } = version.state.ref;
-          throw new AppError('CONFLICT', `${key} is of ${cleanText(owner, 600)}`);
+          throw new AppError('CONFLICT', `${key} is of ${cleanName(owner)}`);
         }
         const folder = join(dirname(target), downloadFolderName(store.id, version.state, target));
         await makeOwnFolder(folder);
