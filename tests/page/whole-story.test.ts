@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)('a whole story (skipped without Chromium)', option
     for (const [name, state] of Object.entries(states)) {
       await page
         .getByRole('row', { name })
-        .getByText(new RegExp(`^${state}$`, 'i'))
+        .getByText(new RegExp(`^${state === 'lost' ? 'lost at its source' : state}$`, 'i'))
         .waitFor();
     }
     // Their pages are alike, so one is enough: of a repository in trouble, if there is one.
