@@ -6,7 +6,6 @@ import { AppError } from '../../errors.ts';
 import type { HttpEnv } from '../../http/env.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint, type RouteResponse } from '../../http/route.ts';
-import { formatBytes } from '../../text/units.ts';
 import type { ServedArchives } from '../base/archives-deps.ts';
 import type { BackupsDeps } from '../base/backups-deps.ts';
 import { pageInput } from '../base/input.ts';
@@ -124,7 +123,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       ...common,
       method: 'get',
       path: `${BASE}/file`,
-      summary: `Download one file of at most ${formatBytes(archiveLimits.extractedBytes)} from the archive of a repository`,
+      summary: `Download one file of at most ${archiveLimits.extractedBytes / 2 ** 20} MiB from the archive of a repository`,
       description:
         'The bytes as archived, secrets included. Always sent as a download, so that browsers never show it as a page.',
       query: z.object({
