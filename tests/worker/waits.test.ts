@@ -201,7 +201,8 @@ it.each(['local__other.bundle', 'local__other.bundle.json'])(
         error_message: `${join(archives, name)} is not a file: move it away`,
       },
     ]);
-    await call('restore', '--all', '--to', join(folder, 'restored'));
+    const restored = await call('restore', '--all', '--to', join(folder, 'restored'));
+    expect(restored.code).toBe(name.endsWith('.bundle') ? 1 : 0);
     expect(existsSync(join(folder, 'restored/local/app/a.txt'))).toBe(true);
   },
 );

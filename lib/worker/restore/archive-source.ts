@@ -1,4 +1,6 @@
+import { readdir } from 'node:fs/promises';
 import type { FindRecord } from '../../archives/base/archive-owner.ts';
+import { nullIfMissing } from '../../files.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
 import { describeUnnamed, listRepositories } from '../../restore/list-archives.ts';
 
@@ -30,13 +32,24 @@ export interface AvailableArchive {
   findRecord?: FindRecord;
 }
 
+/** What has the name of an archive, but is no file. */
+async function listBlocked(root: string): Promise<string[]> {
+  const entries = (await nullIfMissing(readdir(root, { withFileTypes: true }))) ?? [];
+  return entries
+    .filter((entry) => entry.name.endsWith('.bundle') && !entry.isFile() && !entry.isSymbolicLink())
+    .map(({ name }) => `${name} is not a file, so that its repository is left out`);
+}
+
 /** The archive folder of this machine. `findRecord`: what the database says about whose an archive is. */
 export function openArchiveFolder(root: string, findRecord?: FindRecord): ArchiveSource {
   const known = findRecord === undefined ? {} : { findRecord };
   return {
     async list() {
       const { repositories, others } = await listRepositories(root);
-      return { repositories, faults: others.map(describeUnnamed) };
+      return {
+        repositories,
+        faults: [...others.map(describeUnnamed), ...(await listBlocked(root))],
+      };
     },
     use: ({ repository, choice }, restore) => restore({ root, repository, choice, ...known }),
     findLeftOut: async () => null,
