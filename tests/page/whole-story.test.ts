@@ -121,6 +121,8 @@ describe.skipIf(!hasChromium)('a whole story (skipped without Chromium)', option
       await page
         .getByRole('row', { name })
         .getByText(new RegExp(`^${state === 'lost' ? 'lost at its source' : state}$`, 'i'))
+        // The list of coverage below has the same words.
+        .first()
         .waitFor();
     }
     // Their pages are alike, so one is enough: of a repository in trouble, if there is one.
