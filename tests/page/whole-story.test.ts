@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)('a whole story (skipped without Chromium)', option
     for (const [name, state] of Object.entries(states)) {
       await page
         .getByRole('row', { name })
-        .getByText(new RegExp(`^${state === 'lost' ? 'lost at its source' : state}$`, 'i'))
+        .getByText(shownAs(state))
         // The list of coverage below has the same words.
         .first()
         .waitFor();
@@ -130,11 +130,14 @@ describe.skipIf(!hasChromium)('a whole story (skipped without Chromium)', option
     const name = all.find((name) => states[name] !== 'good') ?? all[0] ?? '';
     await open(`/app/repositories/${name}`);
     await page
-      .getByText(new RegExp(`^${states[name]}$`, 'i'))
+      .getByText(shownAs(states[name] ?? ''))
       .first()
       .waitFor();
     return { rules, states };
   }
+  /** How the page names a state. */
+  const shownAs = (state: string) =>
+    new RegExp(`^${state === 'lost' ? 'lost at its source' : state}$`, 'i');
   async function expectBadge(message: unknown) {
     // The server keeps what a badge shows for 30 seconds.
     await world.restart(async () => undefined);
