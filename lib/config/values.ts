@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { parseNetwork } from '../text/network.ts';
+import { isLoopbackHost, parseNetwork } from '../text/network.ts';
 
 const portError = 'must be a port number, 0 to 65535';
 
@@ -43,9 +43,6 @@ export const network = z
   .string()
   .refine((text) => parseNetwork(text) !== null, 'must be a list of IP addresses or CIDRs');
 
-/** Loopback host names. */
-const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
-
 /**
  * A URL that secrets are sent to: https, or http to loopback. Credentials are not allowed: they could end up in logs,
  * and `fetch` rejects them anyway.
@@ -57,7 +54,7 @@ export const secureUrl = z
 function isSecureUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
-  const isPrivate = protocol === 'https:' || (protocol === 'http:' && loopbackHost.test(hostname));
+  const isPrivate = protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
   return isPrivate && username === '' && password === '';
 }
 

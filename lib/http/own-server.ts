@@ -1,4 +1,4 @@
-import { isLoopback } from '../text/network.ts';
+import { isLoopbackHost } from '../text/network.ts';
 
 type Dispatcher = NonNullable<RequestInit['dispatcher']>;
 
@@ -16,6 +16,5 @@ export function setDirectRoute(dispatcher: Dispatcher): void {
  */
 export function toOwnServer(url: string): RequestInit {
   const { hostname } = new URL(url);
-  const isHere = hostname === 'localhost' || isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'));
-  return direct === null || !isHere ? {} : { dispatcher: direct };
+  return direct === null || !isLoopbackHost(hostname) ? {} : { dispatcher: direct };
 }

@@ -71,6 +71,11 @@ export function isLoopback(address: string): boolean {
   return parse(address)?.range() === 'loopback';
 }
 
+/** Whether the host of a URL, without its port, is this machine: `localhost` or a loopback address. */
+export function isLoopbackHost(hostname: string): boolean {
+  return hostname.toLowerCase() === 'localhost' || isLoopback(withoutBrackets(hostname));
+}
+
 /**
  * Cloud metadata addresses, which give a machine its secrets, that are not link-local. They are parsed when first
  * needed, like `embeddings`: parsing the first IPv6 address takes 8 ms of a cold start.

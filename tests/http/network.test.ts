@@ -4,6 +4,7 @@ import {
   isInNetworks,
   isLinkLocal,
   isLoopback,
+  isLoopbackHost,
   isPrivateHost,
   parseAddress,
   parseNetwork,
@@ -110,6 +111,18 @@ describe('isLoopback', () => {
   it.each(['128.0.0.1', '126.255.255.255', '10.0.0.1', '0.0.0.0', '::', '::2', 'localhost', ''])(
     'is false for %j',
     (address) => expect(isLoopback(address)).toBe(false),
+  );
+});
+
+describe('isLoopbackHost', () => {
+  it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.255.255.254', '[::1]', '[::ffff:7f00:1]'])(
+    'is true for %s',
+    (hostname) => expect(isLoopbackHost(hostname)).toBe(true),
+  );
+
+  it.each(['', 'localhost.example', '127.0.0.1.example', '128.0.0.1', '[::2]', '0.0.0.0', 'lan'])(
+    'is false for %j',
+    (hostname) => expect(isLoopbackHost(hostname)).toBe(false),
   );
 });
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { isLoopbackHost } from '../../text/network.ts';
 
 /** A folder, for example on a network disk. */
 export interface FolderAddress {
@@ -82,8 +83,6 @@ const parameters = {
 };
 type Parameter = keyof typeof parameters;
 
-const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
-
 /**
  * Parses `s3://bucket/prefix?endpoint=…&region=…&path-style=yes&profile=…&conditional=no&private=yes`,
  * `file:///folder`, or `git+https://…`, `git+ssh://…` and `git+file:///…`. Throws StoreAddressError.
@@ -131,7 +130,7 @@ function parseRepository(text: string): GitAddress {
   }
   const isEncrypted = protocol === 'https:' || protocol === 'ssh:';
   if (!isEncrypted && protocol !== 'http:') throw invalid('contains something else');
-  if (!isEncrypted && !loopback.test(hostname)) {
+  if (!isEncrypted && !isLoopbackHost(hostname)) {
     throw invalid('has a repository over http, which is only allowed to loopback');
   }
   if (hostname === '' || hostname.startsWith('-') || /^\/*$/.test(pathname)) {
@@ -202,7 +201,7 @@ function decodePrefix(pathname: string): string {
 function checkEndpoint(text: string): string {
   if (!URL.canParse(text)) throw invalid('has an endpoint that is not a URL');
   const { protocol, hostname, username, password, search, origin, pathname } = new URL(text);
-  if (protocol !== 'https:' && !loopback.test(hostname)) {
+  if (protocol !== 'https:' && !isLoopbackHost(hostname)) {
     throw invalid('has an endpoint with http, which is only allowed to loopback');
   }
   if (username !== '' || password !== '') throw invalid('has an endpoint with credentials');

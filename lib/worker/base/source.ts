@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { toNamePart } from '../../archives/base/archive-name.ts';
 import { AppError } from '../../errors.ts';
 import type { CoverageFacts } from '../../records/recording/plans.ts';
+import { isLoopbackHost } from '../../text/network.ts';
 
 /** The uses of source tokens. */
 export const sourceUses = ['project', 'organization', 'private'] as const;
@@ -60,12 +61,6 @@ const shortAddress = /^(?:([^@:/\s]+)@)?([a-z0-9][a-z0-9.-]*|\[[0-9a-f:]+\]):(?!
 const brokenAddress =
   /^[\s"'<(]*(?:https?|ssh|git|file|ftps?|sftp|rsync|svn|(?:git|svn)\+[a-z]+)\s*:/i;
 const drivePath = /^[a-z]:[\\/]/i;
-const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
-
-/** Whether a host, with or without a port, is this machine. */
-export function isLoopback(host: string | null): boolean {
-  return host !== null && loopbackHost.test(host.replace(/:\d+$/, ''));
-}
 
 /** What is wrong with an address, starting with a verb. Never repeats the address. */
 export class AddressError extends Error {
@@ -116,7 +111,7 @@ function parseAddress(text: string): Source {
     throw addressError(`has the protocol ${protocol}; https, ssh and file are allowed`);
   }
   const encrypted = protocol === 'https' || protocol === 'ssh';
-  if (!encrypted && !loopbackHost.test(url.hostname)) {
+  if (!encrypted && !isLoopbackHost(url.hostname)) {
     throw addressError(
       `has the unencrypted protocol ${protocol}, which is only allowed to loopback`,
     );

@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../../text/network.ts';
 import type { Source } from '../base/source.ts';
 
 /**
@@ -26,4 +27,10 @@ export function hostOf({ isLocal, location }: Source): string | null {
   // `user@host:path`, whose host may be an IPv6 address in brackets.
   const [, host = location] = /^(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+):/.exec(location) ?? [];
   return host.toLowerCase();
+}
+
+/** Whether only this machine has the source: a folder, or an address of this machine. */
+export function isOnThisMachine(source: Source): boolean {
+  const host = hostOf(source);
+  return host === null || isLoopbackHost(host.replace(/:\d+$/, ''));
 }

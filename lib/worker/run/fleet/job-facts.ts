@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { NewRunJob } from '../../../records/fleet/jobs.ts';
-import { isLoopback, type Source, sourceUses } from '../../base/source.ts';
+import { type Source, sourceUses } from '../../base/source.ts';
 import type { JobList } from '../back-up-each.ts';
-import { hostOf } from '../order.ts';
+import { hostOf, isOnThisMachine } from '../order.ts';
 
 const text = z.string().max(10_000);
 
@@ -26,9 +26,9 @@ export const jobFacts = z.strictObject({
 
 export type JobFacts = z.output<typeof jobFacts>;
 
-/** Whether only this machine has the source: a folder, or an address of this machine. */
+/** Whether no other machine can back it up. */
 function isOwn(source: Source): boolean {
-  return source.host === null && (source.isLocal || isLoopback(hostOf(source)));
+  return source.host === null && isOnThisMachine(source);
 }
 
 /** The rows of a run: its jobs in their order, what it leaves out, and its end. */

@@ -3,7 +3,7 @@ import { parseJson } from '../../../json.ts';
 import { cleanText } from '../../../text/clean-text.ts';
 import { otherName } from '../../archive/assign-archives.ts';
 import { type Job, newJob } from '../../backup/backup.ts';
-import { isLoopback, parseLocation, type Source } from '../../base/source.ts';
+import { parseLocation, type Source } from '../../base/source.ts';
 import { describeRefusedLogin } from '../../base/stop.ts';
 import { createGitHostClient } from '../../hosts/client.ts';
 import { isLoginRefused } from '../../hosts/errors.ts';
@@ -11,7 +11,7 @@ import { isRepositoryName } from '../../hosts/host-repository.ts';
 import { describeAccess, lookUpRepository } from '../../hosts/look-up.ts';
 import type { HostAccess } from '../../logins/host-access.ts';
 import { openTokenSource } from '../../logins/token-source.ts';
-import { hostOf } from '../order.ts';
+import { isOnThisMachine } from '../order.ts';
 import { type JobFacts, jobFacts } from './job-facts.ts';
 
 /** Builds jobs from the rows that another worker has published. */
@@ -77,7 +77,7 @@ export function createJobBuilder(access: HostAccess, mayPush: boolean): JobBuild
 
 function givenSource(name: string, { location }: JobFacts): Source {
   const source = parseLocation(location, '/');
-  if (source.isLocal || isLoopback(hostOf(source))) {
+  if (isOnThisMachine(source)) {
     throw new Error('its job has an address of another machine');
   }
   if (!isNameOf(name, source.name, location)) throw new Error('its job has another name');
