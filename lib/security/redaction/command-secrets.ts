@@ -42,9 +42,17 @@ const commands: readonly { names: string; secrets: readonly RegExp[]; only?: Reg
     names: 'ldapsearch|ldapadd|ldapmodify|ldapdelete|ldapwhoami|ldappasswd',
     secrets: [option('-w')],
   },
-  { names: '7z|7za|7zr|7zz|rar|unrar', secrets: [joined('-p')] },
+  { names: '7z|7za|7zr|7zz|rar|unrar', secrets: [joined('-h?p')] },
+  { names: 'xfreerdp|xfreerdp3|wfreerdp', secrets: [joined('/p:')] },
+  { names: 'schtasks', secrets: [option('/rp')] },
   {
-    names: 'sshpass|cqlsh|snowsql|beeline|influx|pscp|plink',
+    names: 'rabbitmqctl',
+    secrets: [
+      new RegExp(`^ (?:add_user|change_password|authenticate_user) \\S{1,60} ${value}`, 'g'),
+    ],
+  },
+  {
+    names: 'ncftpput|ncftpget|psexec|sshpass|cqlsh|snowsql|beeline|influx|pscp|plink',
     secrets: [option('-p'), option('-pw')],
   },
   { names: 'openssl', secrets: [option('-k'), /\spass:(?:()()([^\s"'\0]{1,200}))/g] },
@@ -151,10 +159,11 @@ const atLine = ({ source, flags }: RegExp) => new RegExp(`^${LINE_START}${source
 /** Passwords in places of their own. Their last group is the password. */
 const places: readonly RegExp[] = [
   /\becho[ \t]{1,4}["']?[\w.-]{1,64}:([^\s"'\0|]{1,200})["']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]{1,4})?chpasswd\b/g,
-  /\becho[ \t]{1,4}(?:-n[ \t]{1,4})?["']?([^\s"'\0|$`]{1,200})["']?[ \t]{0,4}\|(?:[^\r\n|\0]{0,200}--password-stdin|[ \t]{0,4}sudo[ \t]{1,4}-\w{0,4}S)\b/g,
-  /(?<![A-Za-z])pass(?:word|phrase|wd)?[_-]?command["'`\\]{0,3}[ \t]{0,4}[=: \t][ \t]{0,4}["'\\]{0,3}(?:echo|printf)[ \t]{1,4}(?:(?:-n|%s)[ \t]{1,4})?["']?([^\s"'\0$`\\]{1,200})/gi,
+  /\becho[ \t]{1,4}(?:-n[ \t]{1,4})?["']?([^\s"'\0|$`]{1,200})["']?[ \t]{0,4}\|(?:[^\r\n|\0]{0,200}--password-stdin|[ \t]{0,4}sudo[ \t]{1,4}-\w{0,4}S|[ \t]{0,4}(?:sudo[ \t]{1,4})?(?:cryptsetup|kinit|passwd[ \t]{1,4}--stdin))\b/g,
+  /(?<![A-Za-z])pass(?:word|phrase|wd|code)?[_-]?(?:command|cmd)["'`\\]{0,3}[ \t]{0,4}[=: \t][ \t]{0,4}[["'\\]{0,4}(?:echo|printf)(?:[ \t]{1,4}|["'\\]{1,4},[ \t]{0,4}["'\\]{1,4})(?:(?:-n|["'\\]{0,4}%s(?:\\{1,2}n)?["'\\]{0,4})[, \t]{1,4})?["'\\]{0,4}([^\s"'\0$`\\]{1,200})/gi,
+  /pass(?:word|phrase|wd)?-?file[= ]<\([ \t]{0,4}(?:echo|printf)[ \t]{1,4}(?:-n[ \t]{1,4})?["']?([^\s"'()\0$`]{1,200})/gi,
   /\bConvertTo-SecureString[ \t]{1,4}(?:-String[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
-  /(?:--with-token|--password-stdin|--token-stdin)[ \t]{0,4}<<<[ \t]{0,4}["']?([^\s"'\0$`]{1,400})/g,
+  /(?:--with-token|--password-stdin|--token-stdin|\b(?:cryptsetup|kinit|sudo[ \t]-S)\b[^\r\n<\0]{0,200})[ \t]{0,4}<<<[ \t]{0,4}["']?([^\s"'\0$`]{1,400})/g,
   // SQL
   /\bconn(?:ect)?[ \t]{1,4}[\w$#]{1,30}\/([^\s@/"'\0]{1,128})(?=@)/gi,
   /\bIDENTIFIED[ \t]{1,4}(?:WITH[ \t]{1,4}\S{1,60}[ \t]{1,4})?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?["']([^"'\0\n]{1,200})["']/gi,
@@ -163,6 +172,13 @@ const places: readonly RegExp[] = [
   // In a message
   /\b(?:creds|credentials|login|zugangsdaten|logindaten):[ \t][A-Za-z][\w.@-]{0,63}:((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
   /\b(?:user(?:name)?|benutzer|login) ?\/ ?(?:pass(?:word|wort)?|pw)[ \t]?[:=][ \t]?[\w.@-]{1,64} ?\/ ?((?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])[^\s\0]{6,200})/gi,
+  /--(?:src-|dest-)?creds[= ]["']?[^\s:"']{1,100}:([^\s"'\0$]{1,200})/g,
+  /\bbundle config (?:set )?(?:--\w{1,20} ){0,2}[\w./:-]{1,200}[ \t][\w.@-]{1,64}:([^\s"'\0$/]{1,200})/g,
+  // Files of Postfix
+  /\bstatic:[^\s:]{1,100}:(?!\d{1,5}(?:\s|$))([^\s\0]{3,200})/g,
+  atLine(
+    /\[[\w-]{1,60}(?:\.[\w-]{1,60}){1,8}\](?::\d{2,5})?[ \t]{1,40}(?!SHA256:|MD5:)[^\s:]{1,100}:([^\s\0]{1,200})$/,
+  ),
   // A line of .pgpass, and of .curlrc
   atLine(/[\w.*-]{1,253}:(?:\d{4,5}|\*):[^:\s]{1,63}:[^:\s]{1,63}:((?:[^\r\n\0:\\]|\\.){1,200})$/),
   atLine(
@@ -193,7 +209,7 @@ const places: readonly RegExp[] = [
 const argument = String.raw`(?:["'][^"'\n\0]{0,200}["']|[\w$.]{1,60})\s{0,8},\s{0,8}`;
 /** Arguments of calls and directives that are passwords, by their position. Their last group is the password. */
 const calls: readonly RegExp[] = [
-  /^(?:remote: |[+>-])?[ \t]{0,16}[\w.-]{0,30}(?:password|passwd)[ \t]{1,8}"([^"\n\0]{3,200})"[ \t;]{0,8}$/gm,
+  /^(?:remote: |[+>-])?[ \t]{0,16}[@\w.-]{0,30}(?:[Pp]assword|[Pp]asswd)[ \t]{1,8}"([^"\n\0]{3,200})"[ \t;]{0,8}$/gm,
   new RegExp(
     `\\b(?:mysqli(?:_(?:real_)?connect)?|mysql_connect|PDO(?:->__construct)?|getConnection)\\(\\s{0,8}(?:${argument}){2}["']([^"'\\n\\0]{1,200})["']`,
     'g',
@@ -202,6 +218,8 @@ const calls: readonly RegExp[] = [
     `\\b(?:HTTPBasicAuth|BasicAuth|SetBasicAuth|basicAuth|basic_auth|auth=|jwt\\.(?:sign|verify|encode|decode)|\\w{0,30}Credentials?|\\.(?:login|authenticate|signIn))\\(\\s{0,8}${argument}["']([^"'\\n\\0]{1,200})["']`,
     'g',
   ),
+  // The last of four arguments in sbt
+  new RegExp(`\\bCredentials\\(\\s{0,8}(?:${argument}){3}["']([^"'\\n\\0]{1,200})["']`, 'g'),
   /CURLOPT_(?:PROXY)?USERPWD\s{0,8}(?:,|=>)\s{0,8}["'][^"':\n\0]{0,80}:([^"'\n\0]{1,200})["']/g,
 ];
 

@@ -13,11 +13,11 @@ const nameEnd = new RegExp(
     '(?<![A-Za-z\\d.])(?-i:pass|pw)(?=["\'\\\\]{0,4}\\s{0,4}[:=]\\s{0,4}\\\\{0,3}["\']|\\\\{0,3}["\']\\s{0,4}[:=])',
     '(?<=(?:^|\\n)[ \\t+-]{0,16})(?-i:pass|pw)(?=[ \\t]{0,4}[:=][ \\t]{0,4}(?!\\d+(?:px)?\\b)[^\\s])',
     '(?<![A-Za-z\\d.])(?-i:pass|pw|PW)(?=:? ?(?:(?:is|was|ist|war|lautet) )?[A-Za-z]{1,40}\\d)',
-    'passwort|kennwort|contraseña|mot[ _-]de[ _-]passe|senha|hasło|пароль|密码|密碼|パスワード|비밀번호',
+    'passwort|kennwort|contraseña|mot[ _-]de[ _-]passe|senha|hasło|heslo|wachtwoord|lösenord|adgangskode|salasana|jelszó|şifre|пароль|парол(?=[ \t]?:)|密码|密碼|パスワード|비밀번호|รหัสผ่าน|mật khẩu',
     '(?:auth|logged_in|nonce)_(?:key|salt)',
     'secret|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID',
     // Tokens of a parser, a model or a list in pages are no secrets.
-    '(?<!(?:expected |progress|next|page|continuation|cancellation|(?<![A-Za-z])(?:sync|resume|change|pad|eos|bos|unk|sep|cls|mask|stop|start|end|special|jsonweb))[ _.-]?)token',
+    '(?<!(?:expected |progress|publickey|next|page|continuation|cancellation|(?<![A-Za-z])(?:sync|resume|change|pad|eos|bos|unk|sep|cls|mask|stop|start|end|special|jsonweb))[ _.-]?)token',
   ].join('|'),
   'gi',
 );
@@ -30,7 +30,7 @@ const assignment =
   /(?:["'`\]\\]{0,6}|\*\*|&quot;|%22)[ \t]{0,16}(?:=>|:=|->(?=[ \t])|<-(?=[ \t]["'])|[:：](?![:=])|=(?![=~>])|%3[AaDd](?:%22)?)(?:\*\*)?[ \t]{0,32}/y;
 /** The type of a variable, before its value: `: string = `, ` string = `, `[] = `, ` { get; set; } = `. */
 const typed =
-  /(?:\[\d{0,5}\]|[ \t]{0,4}[?!]?:[ \t]{0,4}(?:&(?:'static )?)?[A-Za-z][\w.<>[\]|? ]{0,40}|\}|[ \t]string|[ \t]\{ get;[\w; ]{0,30}\})[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}["'`])/y;
+  /(?:\[\d{0,5}\]|[ \t]{0,4}[?!]?:[ \t]{0,4}(?:&(?:'static )?)?[A-Za-z][\w.<>[\]|? ]{0,40}|\}|[ \t]string|[ \t]As String|[ \t]\{ get;[\w; ]{0,30}\})[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}["'`])/y;
 const valueBeside =
   /["'\\]{0,6},?(?:\s|\\[nrt]|(?<=\n)(?:[+>]|remote:)){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}|"\s{0,8}\{[^{}"]{0,80}\bdefault\s{0,8}=\s{0,8}|"\r?\n\r?\n|<\/(?:key|name|param-name)>\s{0,80}<(?:string|value|param-value)>/iy;
 const argumentGap = /[ \t]{1,8}|["'\\]{1,6}[ \t]{0,8},\s{0,80}/y;
@@ -45,11 +45,13 @@ const isGap =
 const callGap = /["']\s{0,8},\s{0,16}(?=["'][^"'\n]{1,256}["']\s{0,8}\))/y;
 /** The only argument of a call that sets the secret. */
 const setterGap = /\(\s{0,8}(?=(["'`])[^"'`\n]{1,256}\1\s{0,8}\))/y;
+/** The braces around the only value of a variable of C++. */
+const braceGap = /(?<=\b(?:string|auto)[ \t]{1,4}\w{1,60})\{(?=["'][^"'\n]{1,256}["']\})/y;
 const lastItem = /["'][^"'\n]{1,256}["']\s{0,8}[)\]]/y;
 const setterBefore = /(?:set|with)\w{0,30}$/i;
 /** A call around a string that is the value. */
 const wrapper =
-  /(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(\s{0,8}(?=\\{0,3}["'`])|string\(\d{1,5}\) (?=")|\{\s{0,8}\\{0,3}["']?(?:value|stringValue|plaintext)\\{0,3}["']?\s{0,8}[:=]\s{0,8}(?=\\{0,3}["'])/y;
+  /(?:(?:(?:String|Secret\w{0,20})::(?:from|new)|Buffer\.from|Some|SecretStr|new [A-Z]\w{0,40})\(|(?:get)?env\(\s{0,8}["']\w{1,60}["']\s{0,8},)\s{0,8}(?=\\{0,3}["'`])|string\(\d{1,5}\) (?=")|\{\s{0,8}\\{0,3}["']?(?:value|stringValue|plaintext)\\{0,3}["']?\s{0,8}[:=]\s{0,8}(?=\\{0,3}["'])/y;
 /** Between a name and a value that looks random. */
 const randomGap =
   /[ \t](?:\|[ \t](?=`?[^\s|`]{8,64}`?[ \t]\|)(?=`?[A-Za-z\d!#$%&*+,;:?@_-]{1,64}`?[ \t])(?=[^\s|]{0,64}\d)(?=[^\s|]{0,64}[A-Za-z])|(?:(?:→|->|=>)[ \t])?(?=["'`]?[A-Za-z\d]{16,512}["'`.,;]?(?:\s|$))(?=["'`]?[A-Za-z]{0,64}\d)(?=["'`]?\d{0,64}[A-Za-z]))/y;
@@ -63,7 +65,7 @@ const flatBlock =
   /[^\s\\"']{1,500}(?:(?:\\{1,3}r)?\\{1,3}n[ \t]{1,40}[^\s\\"':]{1,500}(?=\\|["'\s]|$)){0,50}/y;
 /** A value alone on the next line, which is indented. */
 const nextLine =
-  /\r?\n[ \t]{1,40}(?=[^\s:{}[\]#<>|&*-][^\s:]{5,200}[ \t]{0,8}(?:\r?\n|$))(?=\S{0,200}[\d!@$%^&*])/y;
+  /(?:\r?\n){1,2}[ \t]{1,40}(?=[^\s:{}[\]#<>|&*-][^\s:]{5,200}[ \t]{0,8}(?:\r?\n|$))(?=\S{0,200}[\d!@$%^&*])/y;
 /** Before the value that is used if a variable is not set. */
 const fallback =
   /(?:["'`)\]]{0,3}[ \t]{0,4}(?:\|\||\?\?)|["'`)\]]{1,3}[ \t]{1,4}or\b)[ \t]{0,4}(?=["'`])/y;
@@ -74,6 +76,8 @@ const wordsOverLines = /[^\s"'\\]{1,8192}(?:\r?\n[ \t]{0,80}[^\s"'\\]{1,8192}){1
 const nameBefore = /[\w.$-]{0,80}$/;
 /** What precedes a name whose value follows a gap: an option, netrc, a Dockerfile instruction. */
 const optionBefore = /(?:^|[\s"'`=(\\[])-{1,2}[\w-]{0,60}$/;
+/** Words after an option that a sentence mentions: `Using --password via the CLI` */
+const sentence = /(?:via|on|in|with|from|for|of|and|or|is)[ \t](?:the|an?|your|this|not|stdin)\b/y;
 const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/i;
 const instructionBefore =
   /(?:^|\n|\d[Z\]]{0,2}[ \t]|\|[ \t])(?:remote: |[+>-])?\s{0,8}(?:ENV|ARG|setenv|setx|#define)\s{1,4}[\w.-]{0,60}$|\bconfig(?:ure)?[ \t]{1,4}(?:(?:--\w+|set)[ \t]{1,4}){0,4}[\w./:@-]{0,200}$/i;
@@ -125,6 +129,50 @@ interface Value extends Range {
   isHarmless: boolean;
 }
 
+/** The values of several names: `[user, password] = ["a", "b"]`, `user, password = "a", "b"` */
+const tupleStart = /[\])]?[ \t]{0,4}:?=[ \t]{0,4}\w{0,20}[[(]?[ \t]{0,4}(?=["'])/y;
+const namesBefore =
+  /(?:[[(][ \t]{0,4}|(?:^|\n)[ \t]{0,40}(?:(?:const|let|var|local)[ \t]{1,4})?)((?:[\w$]{1,40}[ \t]{0,4},[ \t]{0,4}){1,6})[\w$]{0,60}$/;
+
+/** The string at the place of the name in a list of names, or null; undefined if there is no such list. */
+function readTuple(text: string, nameAt: number, nameEndAt: number): Value | null | undefined {
+  let at = skip(tupleStart, text, nameEndAt);
+  if (at === nameEndAt) return undefined;
+  const before = text.slice(Math.max(0, nameAt - MAX_LOOK_BEHIND), nameAt);
+  const [names = '', others = ''] = namesBefore.exec(before) ?? [];
+  const isBracketed = names.startsWith('[') || names.startsWith('(');
+  if (names === '' || isBracketed !== /[\])]/.test(text[nameEndAt] ?? '')) return undefined;
+  for (let left = others.split(',').length - 1; left >= 0; left -= 1) {
+    listItem.lastIndex = at;
+    const item = listItem.exec(text);
+    // A string that was masked before has no value.
+    if (item === null) return /["']/.test(text[at] ?? '') ? null : undefined;
+    const { 0: all, 2: content = '' } = item;
+    if (left > 0) at = all.includes(',', content.length + 2) ? listItem.lastIndex : text.length;
+    else return judge(text, nameAt, { start: at + 1, end: at + 1 + content.length }, quoted);
+  }
+  return undefined;
+}
+
+const quoted = { isExact: false, isQuoted: true };
+
+/** The head of a document within a program, with the word that ends it. */
+const documentHead = /<<[~-]?["']?([A-Za-z_]\w{0,30})["']?[;,)]{0,2}\r?\n/y;
+
+const MAX_DOCUMENT_LENGTH = 4_096;
+
+/** The lines of the document within a program that starts there; null if there is none. */
+function readDocument(text: string, nameAt: number, at: number): Value | null {
+  documentHead.lastIndex = at;
+  const word = documentHead.exec(text)?.[1];
+  if (word === undefined) return null;
+  const start = documentHead.lastIndex;
+  const lines = text.slice(start, start + MAX_DOCUMENT_LENGTH);
+  const end = lines.search(new RegExp(`^[ \\t]*${word}\\b`, 'm'));
+  const content = (end < 0 ? lines : lines.slice(0, end)).trimEnd();
+  return judge(text, nameAt, { start, end: start + content.length }, quoted);
+}
+
 /** The start of a list of strings: `passwords = ["a", "b"]`, and a list of YAML. */
 const listStart = /s?["']?\s{0,4}(?:=>|:=|[:=])\s{0,8}(?:\[|\w{0,20}\{|\()\s{0,80}(?=["'])/y;
 const listItem = /(["'])((?:(?!\1)[^\\\r\n\0]|\\.){0,1024})\1(?:\s{0,80},\s{0,80})?/y;
@@ -171,6 +219,8 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
     return pattern.test(text) ? pattern.lastIndex : -1;
   };
   const read = (at: number, place: Place) => readValue(text, nameAt, at, place);
+  const several = readTuple(text, nameAt, nameEndAt);
+  if (several !== undefined) return several;
   const declared = gapEnd(typed);
   if (declared >= 0) return read(declared, false);
   const assigned = gapEnd(assignment);
@@ -183,6 +233,7 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
     if (beneath > assigned && gap.includes(':')) return read(beneath, false);
     return (
       readBlock(text, nameAt, assigned) ??
+      readDocument(text, nameAt, assigned) ??
       readFlatBlock(text, nameAt, assigned) ??
       readPassphrase(text, nameAt, assigned) ??
       read(skip(wrapper, text, skip(yamlProperty, text, assigned)), false)
@@ -190,6 +241,8 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
   }
   const otherwise = gapEnd(fallback);
   if (otherwise >= 0) return read(otherwise, false);
+  const initial = gapEnd(braceGap);
+  if (initial >= 0) return read(initial, true);
   const next = text[nameEndAt] ?? '';
   if (next === '(') {
     const argument = gapEnd(setterGap);
@@ -224,7 +277,8 @@ function findValue(text: string, nameAt: number, nameEndAt: number): Value | nul
   const isDeclared =
     text.slice(nameEndAt, at).includes(',') && /^[a-z_]{1,40}=/.test(text.slice(at, at + 42));
   if (isDeclared) return null;
-  if (optionBefore.test(before)) return text[at] === '-' ? null : read(at, true);
+  if (optionBefore.test(before))
+    return text[at] === '-' || skip(sentence, text, at) > at ? null : read(at, true);
   if (netrcBefore.test(before)) return read(gapEnd(/\s{1,80}/y), true);
   if (instructionBefore.test(before)) return read(at, true);
   if (keywordBefore.test(before) && text[at] === '"') return read(at, true);
@@ -244,11 +298,11 @@ function isPassword(text: string, nameAt: number): boolean {
 /** Whether the name is part of a string that ends before the value, `'token=' + x`, of a choice or of an ARN. */
 function isNoName(text: string, nameAt: number, at: number, gap: string): boolean {
   const around = text.slice(Math.max(0, nameAt - 100), nameAt);
-  if (gap === ':') return /\barn:aws[\w-]{0,10}:[^\s"']{0,80}:$/.test(around);
+  if (gap === ':' && /\barn:aws[\w-]{0,10}:[^\s"']{0,80}:$/.test(around)) return true;
   // `given ? 'change the password' : other`
   if (/^["'`)\]]?\s+:\s/.test(gap)) return /[\w)\]] \? [^\n]*$/.test(around);
   const quote = text[at] ?? '';
-  if (gap !== '=' || (quote !== '"' && quote !== "'")) return false;
+  if ((gap !== '=' && gap !== ':') || (quote !== '"' && quote !== "'")) return false;
   const name = nameBefore.exec(around)?.[0] ?? '';
   return around.at(-1 - name.length) === quote && /^[ \t]?[,+)]/.test(text.slice(at + 1, at + 3));
 }
@@ -284,14 +338,14 @@ function readBlock(text: string, nameAt: number, at: number): Value | null {
     line = next;
   }
   if (first < 0) return null;
-  return judge(text, nameAt, { start: first, end }, { isExact: false, isQuoted: true });
+  return judge(text, nameAt, { start: first, end }, quoted);
 }
 
 function readFlatBlock(text: string, nameAt: number, at: number): Value | null {
   const start = skip(flatBlockHead, text, at);
   if (start === at) return null;
   const end = skip(flatBlock, text, start);
-  return judge(text, nameAt, { start, end }, { isExact: false, isQuoted: true });
+  return judge(text, nameAt, { start, end }, quoted);
 }
 
 /** How far a line is indented, with the marks of a list. */
@@ -307,9 +361,7 @@ function readPassphrase(text: string, nameAt: number, at: number): Value | null 
     text,
     at,
   );
-  return end > at
-    ? judge(text, nameAt, { start: at, end }, { isExact: false, isQuoted: true })
-    : null;
+  return end > at ? judge(text, nameAt, { start: at, end }, quoted) : null;
 }
 
 function isInQuery(text: string, nameAt: number): boolean {

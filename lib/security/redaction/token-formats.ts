@@ -70,6 +70,9 @@ export const tokenFormats: readonly TokenFormat[] = [
   form('xai- pplx- csk-', /\w{32,256}/y),
   form('nvapi-', /[\w-]{60,256}/y),
   form('gsk_ jina_ pcsk_ tgp_v1_', /[\w-]{32,256}/y),
+  form('tvly-', /[\w-]{28,64}/y),
+  form('fc-', /[\da-f]{32}(?![A-Za-z\d])/y),
+  form('waka_', /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/y),
   form('r8_ fw_', /[A-Za-z\d]{20,64}/y),
   form('lsv2_pt_ lsv2_sk_', /[\da-f]{32}_[\da-f]{10}/y),
   // Hosts and platforms
