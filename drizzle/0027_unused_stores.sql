@@ -1,1 +1,2 @@
-ALTER TABLE "archive_stores" ADD COLUMN "unused_since" timestamp with time zone;
+-- Since when each repository has been backed up without a store.
+ALTER TABLE "archive_stores" ADD COLUMN IF NOT EXISTS "unused_since" timestamp with time zone;
