@@ -46,6 +46,8 @@ export const backupRuns = pgTable(
     scheduleMs: bigint('schedule_ms', { mode: 'number' }),
     /** Sources that could not be read and never were, each with the reason: they are no repositories. Null for none. */
     unreadSources: jsonb('unread_sources'),
+    /** The signal that ended its worker, such as SIGINT; null if none did. */
+    stoppedBy: text('stopped_by'),
   },
   (table) => [
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),

@@ -1,7 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Clock } from '../clock.ts';
-import { describeInterrupt } from '../records/runs/stopped-runs.ts';
-import { RunStopped } from './base/stop.ts';
+import { describeInterrupt } from './base/stop.ts';
 
 /** npm repeats a Ctrl-C that the terminal has already sent us. A second Ctrl-C by the user comes later. */
 const SAME_INTERRUPT_MS = 500;
@@ -23,7 +22,7 @@ export function listenForInterrupt({ signals, clock, exit }: InterruptOptions): 
   const stop = (name: string) => {
     if (!interrupt.signal.aborted) {
       firstAt = clock.now();
-      interrupt.abort(new RunStopped(describeInterrupt(name)));
+      interrupt.abort(describeInterrupt(name));
     } else if (clock.now() - firstAt > SAME_INTERRUPT_MS) exit(1);
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) signals.on(name, stop);

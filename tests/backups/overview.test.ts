@@ -189,7 +189,7 @@ describe('GET /api/overview', () => {
     }
     await insertRun(database.db, { status: 'running', started_at: at(9, 10, 30) });
     for (const minute of [31, 32, 33, 34, 35]) {
-      const stopped = { status: 'failed', error_message: 'interrupted by SIGTERM' };
+      const stopped = { status: 'failed', stopped_by: 'SIGTERM' };
       await insertRun(database.db, { ...stopped, started_at: at(9, 10, minute) });
     }
     expect(await read()).toMatchObject({

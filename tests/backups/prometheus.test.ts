@@ -183,7 +183,7 @@ describe('the metrics of runs', () => {
     });
     await insertRun(database.db, { status: 'running', started_at: moment(10) });
     await insertRun(database.db, {
-      ...{ status: 'failed', started_at: moment(10, 1), error_message: 'interrupted by SIGTERM' },
+      ...{ status: 'failed', started_at: moment(10, 1), stopped_by: 'SIGTERM' },
     });
     const text = await scrape({ BACKUP_EVERY: '2d' });
     const run = (name: string) => valuesOf(text, `backup_${name}`);

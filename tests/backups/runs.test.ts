@@ -41,13 +41,13 @@ describe('GET /api/backups', () => {
   });
 
   it('marks runs that someone stopped, here and in the metrics', async () => {
-    for (const [status, error_message] of [
-      ['failed', 'interrupted by SIGINT'],
-      ['failed', 'interrupted by SIGHUP'],
-      ['failed', 'no space left on device'],
-      ['completed', ''],
+    for (const [status, stopped_by] of [
+      ['failed', 'SIGINT'],
+      ['failed', 'SIGHUP'],
+      ['failed', null],
+      ['completed', null],
     ] as const) {
-      await insertRun(database.db, { status, error_message });
+      await insertRun(database.db, { status, stopped_by });
     }
     const isStopped = (runs: { is_stopped: boolean }[]) => runs.map((run) => run.is_stopped);
     const { data } = (await client.get('/api/backups')).body as { data: { is_stopped: boolean }[] };

@@ -11,7 +11,10 @@ describe.skipIf(!hasChromium)('a stopped run on the page (skipped without Chromi
     const { db } = site;
     const good = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
     await insertResult(db, good, 'acme/api');
-    const row = { status: 'failed', error_message: 'interrupted by SIGINT', total_repos: 1 };
+    const row = {
+      ...{ status: 'failed', error_message: 'interrupted by SIGINT', total_repos: 1 },
+      stopped_by: 'SIGINT',
+    };
     stopped = await insertRun(db, row);
   });
 

@@ -144,7 +144,7 @@ describe('the last run', () => {
 
   it('is the last one that was not stopped, shown with the one under way', async () => {
     await run(3);
-    await run(2, { status: 'failed', error_message: 'interrupted by SIGINT' });
+    await run(2, { status: 'failed', stopped_by: 'SIGINT' });
     await run(1, { status: 'running', heartbeat_at: ago(clock, 0) });
     expect((await examine()).of('last_run')).toMatchObject({
       status: 'ok',

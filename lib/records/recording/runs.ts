@@ -176,7 +176,7 @@ const finish: Statement = {
   text: `WITH finished AS (
       UPDATE backup_runs SET status = $2, error_message = $3, exclusive_key = NULL, progress = NULL,
         completed_at = now(), heartbeat_at = now(), duration_ms = ${sinceStart},
-        successful = $4::int, failed = $5::int, skipped = $6::int
+        successful = $4::int, failed = $5::int, skipped = $6::int, stopped_by = $8
       WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'
       RETURNING id
     ), closed AS (
@@ -195,6 +195,8 @@ export interface RunEnding {
   status: 'completed' | 'failed';
   /** Empty on success. */
   errorMessage: string;
+  /** The signal that ended the worker, such as SIGINT. Default: null, none did. */
+  stoppedBy?: string | null;
   counters: RunCounters;
   /** Ids of claimed requests that failed, even if the run completed. */
   failedRequests: readonly number[];
@@ -205,9 +207,10 @@ export interface RunEnding {
  * the run; its row is left unchanged and its requests fail.
  */
 export async function finishRun(db: Database, ending: RunEnding): Promise<boolean> {
-  const { id, status, errorMessage, counters, failedRequests } = ending;
+  const { id, status, errorMessage, stoppedBy = null, counters, failedRequests } = ending;
   const { successful, failed, skipped } = counters;
-  const values = [id, status, errorMessage, successful, failed, skipped, failedRequests];
+  const counts = [successful, failed, skipped];
+  const values = [id, status, errorMessage, ...counts, failedRequests, stoppedBy];
   const [row] = await db.query<{ ended: number }>(finish, values);
   return row?.ended === 1;
 }

@@ -163,12 +163,12 @@ const end: Statement = {
       heartbeat_at = now(), progress = NULL, total_repos = coalesce($8::int, total_repos),
       duration_ms = greatest(0, extract(epoch FROM ${happened('$4')} - started_at) * 1000)::bigint,
       successful = coalesce($5::int, successful), failed = coalesce($6::int, failed),
-      skipped = coalesce($7::int, skipped)
+      skipped = coalesce($7::int, skipped), stopped_by = $10
     WHERE id = $1::int`,
 };
 
 /** How a spooled run ended. */
-export interface SpooledEnd extends Pick<RunEnding, 'status' | 'errorMessage'> {
+export interface SpooledEnd extends Pick<RunEnding, 'status' | 'errorMessage' | 'stoppedBy'> {
   /** ISO 8601. */
   at: string;
   /** Null if the spool does not say; so is `totalRepos`. */
@@ -187,5 +187,5 @@ export async function deliverEnd(db: Database, runId: number, ending: SpooledEnd
     ending.counters?.skipped ?? null,
     ending.totalRepos,
   ];
-  await db.query(end, [runId, ...how, ...counts, ending.metRequests]);
+  await db.query(end, [runId, ...how, ...counts, ending.metRequests, ending.stoppedBy ?? null]);
 }

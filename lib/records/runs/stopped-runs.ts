@@ -1,16 +1,8 @@
-const INTERRUPTED = 'interrupted by ';
-
-/** The error message of a run whose worker received a signal, such as SIGINT. */
-export function describeInterrupt(signal: string): string {
-  return `${INTERRUPTED}${signal}`;
-}
-
 /**
  * SQL for whether the row `run` of backup_runs was stopped on purpose, with Ctrl-C or by whatever manages its worker. A
- * run of several workers also says on which machine. A closed terminal (SIGHUP) does not count.
+ * closed terminal (SIGHUP) does not count.
  */
-export const isStoppedRun = `(run.status = 'failed' AND
-  coalesce(run.error_message, '') ~ '^${INTERRUPTED}SIG(INT|TERM)($| \\(on )')`;
+export const isStoppedRun = `(run.status = 'failed' AND coalesce(run.stopped_by IN ('SIGINT', 'SIGTERM'), false))`;
 
 /** SQL for the last run that nobody stopped: the next one is due an interval after its start. */
 export const lastStartedRun = `

@@ -8,14 +8,26 @@ export class RunStopped extends Error {
   override readonly name = 'RunStopped';
   /** 4 if the user must log in. */
   readonly exitCode: number;
+  /** The signal that stopped it, such as SIGINT; null if none did. */
+  readonly stoppedBy: string | null;
 
   constructor(
     message: string,
-    { cause, exitCode = 1 }: { cause?: unknown; exitCode?: number } = {},
+    {
+      cause,
+      exitCode = 1,
+      stoppedBy = null,
+    }: { cause?: unknown; exitCode?: number; stoppedBy?: string | null } = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.exitCode = exitCode;
+    this.stoppedBy = stoppedBy;
   }
+}
+
+/** Stops the work of a process that received a signal. */
+export function describeInterrupt(signal: string): RunStopped {
+  return new RunStopped(`interrupted by ${signal}`, { stoppedBy: signal });
 }
 
 export const stopMessages = {
@@ -34,12 +46,25 @@ export function onMachine(message: string, hostName: string): string {
   return `${cleanText(message, MAX_TEXT_LENGTH - where.length)}${where}`;
 }
 
-/** The error_message of a stopped run. An unexpected error is logged with its stack. */
-export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {
+/** Why and how a run was stopped. */
+export interface Stop {
+  /** Its error_message. */
+  message: string;
+  exitCode: number;
+  /** The signal that stopped it; null if none did. */
+  stoppedBy: string | null;
+}
+
+/** What stopped a run. An unexpected error is logged with its stack. */
+export function describeStop(error: unknown, signal: AbortSignal, log: Log): Stop {
   const cause = signal.aborted ? signal.reason : error;
-  if (cause instanceof RunStopped) return cause.message;
+  const exitCode = error instanceof RunStopped ? error.exitCode : 1;
+  if (cause instanceof RunStopped) {
+    return { message: cause.message, exitCode, stoppedBy: cause.stoppedBy };
+  }
   // Problems that only show once the stores are read, such as a setting that requires another one.
-  if (cause instanceof ConfigError) return cause.message;
+  if (cause instanceof ConfigError) return { message: cause.message, exitCode, stoppedBy: null };
   log.error('a run failed unexpectedly', { error: cause });
-  return cleanText(`the run failed unexpectedly: ${messageOf(cause)}`);
+  const message = cleanText(`the run failed unexpectedly: ${messageOf(cause)}`);
+  return { message, exitCode, stoppedBy: null };
 }

@@ -150,6 +150,7 @@ export const spoolLine = z.discriminatedUnion('type', [
   z.strictObject({
     ...{ type: z.literal('end'), at: time, errorMessage: text, counters },
     status: z.enum(['completed', 'failed']),
+    stoppedBy: z.string().max(20).nullable().default(null),
     metRequests: z.array(row).max(10_000),
   }),
 ]);

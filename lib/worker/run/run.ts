@@ -15,7 +15,7 @@ import { orHangs } from '../base/answering-folder.ts';
 import type { CommandContext } from '../base/command-context.ts';
 import type { OutputStream } from '../base/display.ts';
 import type { Source } from '../base/source.ts';
-import { describeStop, RunStopped, stopMessages } from '../base/stop.ts';
+import { describeStop, type Stop, stopMessages } from '../base/stop.ts';
 import { type HostAccess, openHostAccess } from '../logins/host-access.ts';
 import { type DeliveryRemark, deliverSpools } from '../record/deliver-spools.ts';
 import { openRunStore } from '../record/run-store.ts';
@@ -157,7 +157,7 @@ async function recordRun(
     { stop, taken: stopMessages.taken },
   );
   const progress = newProgress(given ?? []);
-  let stopped: { message: string; exitCode: number } | null = null;
+  let stopped: Stop | null = null;
   try {
     for (const { level, text } of remarks) await journal.note(level, text);
     // The run's heartbeat keeps every other worker away.
@@ -169,8 +169,7 @@ async function recordRun(
       backUp({ ...context, signal: until }, given, progress),
     );
   } catch (error) {
-    const message = describeStop(error, signal, deps.log);
-    stopped = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
+    stopped = describeStop(error, signal, deps.log);
   } finally {
     await end();
     deps.watch({ type: 'closed' });
@@ -181,6 +180,7 @@ async function recordRun(
   const ended = await endRun(deps, journal, {
     status: stopped === null ? 'completed' : 'failed',
     errorMessage: stopped?.message ?? outcome.errorMessage,
+    stoppedBy: stopped?.stoppedBy ?? null,
     counters,
     failedRequests,
     requests: progress.requests.map(({ id }) => id),

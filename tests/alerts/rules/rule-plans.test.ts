@@ -24,9 +24,9 @@ const database = useDatabase();
 
 beforeAll(async () => {
   const statements = [
-    `INSERT INTO backup_runs (status, started_at, error_message)
+    `INSERT INTO backup_runs (status, started_at, stopped_by)
      SELECT CASE WHEN n % 10 = 0 THEN 'failed' ELSE 'completed' END, now() - (${RUNS} - n) * interval '1 hour',
-       CASE WHEN n > ${RUNS - 3} THEN 'interrupted by SIGINT' ELSE '' END FROM generate_series(1, ${RUNS}) AS n`,
+       CASE WHEN n > ${RUNS - 3} THEN 'SIGINT' END FROM generate_series(1, ${RUNS}) AS n`,
     `INSERT INTO backup_results (run_id, repo_full_name, status, fault, error_message, created_at)
      SELECT 1 + age * ${RUNS / RESULTS_OF_EACH}, 'owner/repo-' || n,
        CASE WHEN n <= ${FAILING} AND age > ${RESULTS_OF_EACH - 4} THEN 'failed' ELSE 'completed' END, NULL, '',

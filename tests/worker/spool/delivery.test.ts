@@ -157,6 +157,7 @@ it('a full spool rejects further lines, and still accepts the end', async () => 
     status: 'failed',
     errorMessage: 'full',
     counters,
+    stoppedBy: null,
     metRequests: [],
   });
   await spool.close();

@@ -9,6 +9,7 @@ import {
 import { listRunJobs, MAX_CLAIMS } from '../../../records/fleet/jobs.ts';
 import { cleanText } from '../../../text/clean-text.ts';
 import { classifyFault } from '../../base/git-faults.ts';
+import type { Stop } from '../../base/stop.ts';
 import type { Destination } from '../../offsite/destination/open-destination.ts';
 import { type EndContext, endRun } from '../end-run.ts';
 import type { RunContext } from '../run-deps.ts';
@@ -50,7 +51,7 @@ function whyLeft({ tries, isOwn, gitHostUrl }: LeftJob): string {
 export async function endSharedRun(
   context: EndContext & Pick<RunContext, 'journal' | 'archiveFolder'>,
   { run, token }: EnteredRun,
-  stopped: string | null,
+  stopped: Stop | null,
 ): Promise<void> {
   const { db, journal, archiveFolder, log } = context;
   const { id } = run;
@@ -60,11 +61,12 @@ export async function endSharedRun(
   const outcome = describeOutcome(counters, { empty, unread });
   const ended = await endRun(context, journal, {
     status: stopped === null ? 'completed' : 'failed',
-    errorMessage: stopped ?? outcome.errorMessage,
+    errorMessage: stopped?.message ?? outcome.errorMessage,
+    stoppedBy: stopped?.stoppedBy ?? null,
     counters,
     failedRequests: await listFailedRequests(db, id),
     requests: [],
-    lastLine: stopped ?? outcome.lastLine,
+    lastLine: stopped?.message ?? outcome.lastLine,
   });
   if (!ended.isRecorded) return;
   try {

@@ -9,7 +9,7 @@ import { openRunTime } from '../../backup/run-time.ts';
 import { orHangs } from '../../base/answering-folder.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { Source } from '../../base/source.ts';
-import { describeStop, onMachine, RunStopped } from '../../base/stop.ts';
+import { describeStop, onMachine, RunStopped, type Stop } from '../../base/stop.ts';
 import type { DeliveryRemark } from '../../record/deliver-spools.ts';
 import { backUpEach } from '../back-up-each.ts';
 import { followRun } from '../follow-run.ts';
@@ -75,7 +75,7 @@ export async function takePart(
     hostName: member.hostName,
   };
   const part: Part = { entered, given, held, hasFolder, isListed: false, hasEnd: false };
-  let stopped: { message: string; exitCode: number } | null = null;
+  let stopped: Stop | null = null;
   try {
     for (const { level, text } of remarks) await journal.note(level, text);
     const folders = () => foldersOf(deps);
@@ -83,9 +83,10 @@ export async function takePart(
       work({ ...context, signal: until }, part, progress),
     );
   } catch (error) {
-    const reason = describeStop(error, signal, log);
-    const message = reason === STARTER_GONE ? reason : onMachine(reason, member.hostName);
-    stopped = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
+    stopped = describeStop(error, signal, log);
+    if (stopped.message !== STARTER_GONE) {
+      stopped.message = onMachine(stopped.message, member.hostName);
+    }
   } finally {
     await end();
   }
@@ -96,7 +97,7 @@ export async function takePart(
     else if (stopped !== null && endsUnlisted(part, stopped.message)) {
       // The others wait for the list. Leave last, so that they do not report this worker as lost instead.
       const { isActive } = await readSharedRun(db, run.id);
-      if (isActive) await endSharedRun(ending, entered, stopped.message);
+      if (isActive) await endSharedRun(ending, entered, stopped);
       await leave(deps, entered);
     } else {
       const others = await leave(deps, entered);
@@ -109,7 +110,7 @@ export async function takePart(
           if (isActive) await journal.conclude('warn', text);
           return { status: 'left', id: run.id, ...mine, errorMessage, exitCode };
         }
-        if (isActive) await endSharedRun(ending, entered, errorMessage);
+        if (isActive) await endSharedRun(ending, entered, stopped);
       }
     }
     const figures = await readSharedFigures(db, run.id);
