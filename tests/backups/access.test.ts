@@ -23,6 +23,7 @@ const bodies: Record<string, unknown> = {
   'post /api/fixes': { title: 'Fixed', description: 'It was down.' },
   'post /api/anomalies/confirm': { ids: [1] },
   'post /api/badges': {},
+  'post /api/repos/forget': { names: ['ada/app'] },
 };
 const bodyOf = ({ method, path }: Route) => bodies[`${method} ${path}`];
 const needsDatabase = (route: Route) => /^\/(api|badges)\//.test(route.path);

@@ -143,6 +143,7 @@ describe('a method that a path does not support', () => {
     '/api/run-requests/1': 'DELETE',
     '/api/repos/1/1/archive/verify': 'POST',
     '/api/repos/1/1/forget': 'POST, DELETE',
+    '/api/repos/forget': 'POST',
   };
 
   it.each(paths)('is rejected with the supported ones: %s', async (path) => {

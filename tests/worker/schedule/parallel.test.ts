@@ -76,7 +76,7 @@ it('a run records each result once, and the log lines of each repository in orde
   const lines = `SELECT repository, string_agg(split_part(message, ' ', 1), ' ' ORDER BY id) AS lines
     FROM execution_logs WHERE repository IS NOT NULL GROUP BY 1 ORDER BY 1`;
   expect(await rowsOf(team.database.db, lines)).toEqual(
-    names.map((repository) => ({ repository, lines: 'new archived' })),
+    names.map((repository) => ({ repository, lines: 'no archived' })),
   );
 });
 
