@@ -222,13 +222,16 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({
       off_site: { stores: 2, repositories: 4, current: 1, behind: 2, missing: 1, failing: 1 },
     });
-    // A run that no longer has the bucket among its stores
-    const repositories = ['o/current', 'o/behind', 'o/refused'];
-    await recordUsed(database.db, { repositories, stores: ['file:///nas'], machine: 'a' }, null);
+    const use = (repositories: string[], ...stores: string[]) =>
+      recordUsed(database.db, { repositories, stores, machine: 'a' }, null);
+    await use(['o/current', 'o/behind', 'o/refused'], 's3://b', 'file:///nas');
+    expect(await read()).toMatchObject({ off_site: { stores: 2, current: 1 } });
+    // A run that no longer has the bucket among its stores, and leaves repositories out
+    await use(['o/current'], 'file:///nas');
     expect(await read()).toMatchObject({
       off_site: { stores: 1, repositories: 4, current: 0, behind: 1, missing: 3, failing: 0 },
     });
-    await recordUsed(database.db, { repositories, stores: [], machine: 'a' }, null);
+    await use([]);
     expect(await read()).toMatchObject({ off_site: null });
   });
 

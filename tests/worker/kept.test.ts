@@ -59,8 +59,9 @@ describe('an archive that is gone', () => {
     expect((await call(['forget', 'local/d'])).stdout).toContain('Its backups are kept.');
     await rename(join(folder, 'b'), join(folder, 'away'));
     for (const name of ['b', 'c', 'd']) await removeArchive(name);
-    const { code, stderr } = await run('a', 'b');
+    const { code, stdout, stderr } = await run('a', 'b');
     expect(code).toBe(1);
+    expect(stdout).toContain('2 archives of other repositories lost');
     for (const name of ['b', 'c', 'd']) {
       expect(stderr).toContain(`local__${name}.bundle is missing`);
       expect(await shown(name)).toMatchObject({

@@ -46,7 +46,8 @@ export interface UsedStores {
   machine: string;
 }
 
-// A store is used while any machine that still reports uses it: a machine without it says nothing about the others.
+// A store is used while any machine that still reports uses it: a machine without it says nothing about the others. One
+// that a machine has given up is so for all repositories, also for those that its run leaves out.
 const use: Statement = {
   name: 'record_used_stores',
   text: `UPDATE archive_stores AS known SET used_by = next.used_by,
@@ -60,6 +61,7 @@ const use: Statement = {
         ) || CASE WHEN store = ANY($2::text[]) THEN ARRAY[$4::text] ELSE '{}' END AS used_by
       FROM archive_stores
       WHERE lower(repo_full_name) IN (SELECT lower(name) FROM unnest($1::text[]) AS name)
+        OR ($4 = ANY(used_by) AND NOT store = ANY($2::text[]))
     ) AS next
     WHERE known.repo_full_name = next.repo_full_name AND known.store = next.store
       AND (known.used_by IS DISTINCT FROM next.used_by OR (known.unused_since IS NULL) = (next.used_by = '{}'))`,

@@ -191,6 +191,7 @@ async function recordRun(
     total: progress.sources.length,
     counters,
     empty: progress.empty,
+    lost: progress.lost,
     failures: progress.failures,
     durationMs: clock.now() - began,
     exitCode: stopped?.exitCode ?? (isGood ? 0 : 1),

@@ -89,7 +89,7 @@ export function reportShared(
   const known = new Map(own.map((failure) => [failure.repository, failure]));
   const isGood = figures.status === 'completed' && failed === 0;
   return {
-    ...{ id, total, empty, errorMessage, durationMs, isSpooled: false },
+    ...{ id, total, empty, lost: 0, errorMessage, durationMs, isSpooled: false },
     status: figures.status === 'completed' ? 'completed' : 'failed',
     counters: { successful, failed, skipped },
     failures: [

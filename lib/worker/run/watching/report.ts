@@ -22,6 +22,8 @@ export interface EndedRun {
   total: number;
   counters: RunCounters;
   empty: number;
+  /** How many archives are gone that the run does not make again. */
+  lost: number;
   failures: FailedRepository[];
   /** Why the run failed, how many repositories failed, or that nothing was archived; empty otherwise. */
   errorMessage: string;
@@ -93,13 +95,14 @@ export function describeReport(report: RunReport): string {
       : `${refusal} DATA_DIR is in use by ${describeHolder(holder)}.`;
   }
   if (report.status === 'left') return describeLeft(report);
-  const { id, status, total, isSpooled, counters, empty, errorMessage, durationMs, failures } =
-    report;
+  const { id, status, total, isSpooled, counters, empty, lost } = report;
+  const { errorMessage, durationMs, failures } = report;
   const parts = [
     `${counters.successful - empty} backed up`,
     `${counters.skipped} unchanged`,
     ...(empty > 0 ? [`${empty} empty`] : []),
     `${counters.failed} failed`,
+    ...(lost > 0 ? [`${counted(lost, 'archive')} of other repositories lost`] : []),
   ];
   const why = status === 'failed' ? ` (${errorMessage})` : '';
   const title = id === null ? 'Run' : `Run ${id}`;
