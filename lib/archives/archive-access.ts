@@ -1,4 +1,4 @@
-import { createCallerLimit } from '../caller-limit.ts';
+import { createCallerLimit } from '../caller-concurrency.ts';
 import { loadArchiveWork, startArchiveProcess } from './archive-process.ts';
 import type { ArchiveWork, ArchiveWorkOptions } from './archive-work.ts';
 import { type ArchiveLimits, archiveLimits } from './base/limits.ts';

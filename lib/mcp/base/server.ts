@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
 import { loadOnce } from '../../async.ts';
-import { createCallerLimit } from '../../caller-limit.ts';
+import { createCallerLimit } from '../../caller-concurrency.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log/log.ts';
 import { nearestWords } from '../../text/nearest.ts';

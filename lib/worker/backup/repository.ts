@@ -34,11 +34,14 @@ import { describeLost, rebuildMirror } from './prepare-mirror.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
 import { writeUpdate } from './write-update.ts';
 
+/** The exit code if the user must log in. */
+const LOGIN_REQUIRED = 4;
+
 /**
  * Tries once to back up a repository: makes its archive as the source is now, and delivers it to every place that lacks
  * it. A failure of the repository is an outcome; a failure to push is known only when the waiting archives are pushed
- * together. Throws only what stops the run: the signal's reason, an unavailable database, or a login that the user must
- * renew.
+ * together. Throws only what stops the run: the signal's reason, a login that the user must renew, or, in a run of several
+ * workers, an unavailable database.
  */
 export async function backUpRepository(
   context: BackupContext,
@@ -53,7 +56,7 @@ export async function backUpRepository(
   }
   const tell = (entry: RepositoryEntry) =>
     context.journal.tell({ ...entry, repository: source.name });
-  const reserved: { leave?: () => void } = {};
+  const reserved: { release?: () => void } = {};
   const found = { fault: job.altered === null ? null : `the archive is damaged: ${job.altered}` };
   const backup: Backup = {
     ...context,
@@ -68,7 +71,7 @@ export async function backUpRepository(
     checkClock: context.time.check,
     credential: () => credentialOf(source),
     async reserveRoom() {
-      reserved.leave ??= await reserveRoom(context, source, key);
+      reserved.release ??= await reserveRoom(context, source, key);
     },
     madeAnew(reason) {
       found.fault ??= reason;
@@ -82,15 +85,15 @@ export async function backUpRepository(
     await reconcileVersions(context, { repository: source.name, key }, state);
     const made = await updateArchive(backup);
     // What an earlier attempt of this run archived no longer looks new.
-    const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
-    const outcome = isNew ? { ...made, status: 'completed' as const } : made;
+    const wasArchived = made.status === 'unchanged' && job.publishedSha256 !== null;
+    const outcome = wasArchived ? { ...made, status: 'completed' as const } : made;
     const hasFailed = state.hasFailed ?? false;
     const delivered = await deliver(context, source, outcome, { tell, hasFailed });
     return found.fault === null ? delivered : withFault(delivered, found.fault);
   } catch (error) {
     return explainFailure(context, source, error, state.wasRead);
   } finally {
-    reserved.leave?.();
+    reserved.release?.();
   }
 }
 
@@ -104,7 +107,7 @@ export async function updateArchive(backup: Backup): Promise<Success> {
   const key = archiveKey(source.name);
   const before = await readArchiveState(archiveFolder, key);
   if (before.obstacle !== null) throw new NotAFile(before.obstacle);
-  // A first clone also tells the refs.
+  // The first time, the refs are not asked for: the clone lists them. Git cannot clone where it may not set permissions.
   const isFirst =
     backup.mayClone && before.files.length === 0 && !(await hasMirror(mirrorFolder, key));
   try {
@@ -112,7 +115,7 @@ export async function updateArchive(backup: Backup): Promise<Success> {
     if (!isFirst) {
       await begin(backup, 'reading refs');
       remote = await readRemoteRefs(backup, await backup.credential());
-      if (remote.refs.size === 0) return await acceptEmpty(backup, key, before);
+      if (remote.refs.size === 0) return await refuseEmptied(backup, key, before);
       const unchanged = await findUnchanged(backup, before, remote);
       if (unchanged !== null) return { status: 'unchanged', key, record: unchanged };
     }
@@ -214,8 +217,11 @@ async function digestArchived(folder: string, archive: ArchiveState): Promise<st
   }
 }
 
-/** A source that had refs and has none now may have been emptied by mistake, or by an attacker. Throws GitError. */
-async function acceptEmpty(
+/**
+ * A source without refs is empty, unless it had some before: then it may have been emptied by mistake, or by an attacker,
+ * and GitError is thrown.
+ */
+async function refuseEmptied(
   { tell }: Backup,
   key: string,
   { record, files, versions }: ArchiveState,
@@ -234,7 +240,7 @@ async function acceptEmpty(
   );
 }
 
-/** Detects an archive that the database lists but that is missing, for example because a disk is not mounted. */
+/** Marks what was fetched if the database lists an archive that is gone, for example because a disk is not mounted. */
 function withLost(
   { recordedVersions: { restorable } }: Backup,
   { record, files }: ArchiveState,
@@ -318,7 +324,7 @@ async function credentialOf({ host, location }: Source): Promise<GitCredential |
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.code === 'SERVICE_UNAVAILABLE') throw new GitError(error.message);
-    const exitCode = error.code === 'UNAUTHORIZED' ? 4 : 1;
+    const exitCode = error.code === 'UNAUTHORIZED' ? LOGIN_REQUIRED : 1;
     throw new RunStopped(error.message, { cause: error, exitCode });
   }
 }

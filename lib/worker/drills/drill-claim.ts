@@ -7,7 +7,7 @@ import {
 import { listRepositories } from '../../restore/list-archives.ts';
 import { startHeartbeat } from '../archive/lease/heartbeat.ts';
 import type { CommandContext } from '../base/command-context.ts';
-import { unlessAway } from '../base/retry.ts';
+import { unlessAway } from '../base/retry-database.ts';
 import { listSpooledDrills } from '../record/drill-spool.ts';
 
 /** What a claim needs. */

@@ -21,7 +21,7 @@ import { findRecordedArchive } from '../../records/recorded-archive.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import type { CommandContext } from '../base/command-context.ts';
-import { retryWhileUnavailable, unlessAway } from '../base/retry.ts';
+import { retryWhileUnavailable, unlessAway } from '../base/retry-database.ts';
 import type { PushTarget } from '../offsite/destination/target.ts';
 import { deliverDrills, spoolDrill } from '../record/drill-spool.ts';
 import { claimNext, holdClaim, isLocked } from './drill-claim.ts';

@@ -4,7 +4,7 @@ import { type NewLog, writeLog } from '../../records/recording/logs.ts';
 import type { RunProgress } from '../../records/recording/progress.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { retryWhileUnavailable } from '../base/retry.ts';
+import { retryWhileUnavailable } from '../base/retry-database.ts';
 import type { RunEntry, StoredEntry, Watcher } from '../base/run-entry.ts';
 import { RunStopped, stopMessages } from '../base/stop.ts';
 import type { RunStore } from './run-store.ts';

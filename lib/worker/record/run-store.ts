@@ -7,7 +7,7 @@ import {
   type StartedRun,
   writeProgress,
 } from '../../records/recording/runs.ts';
-import { retryWhileUnavailable } from '../base/retry.ts';
+import { retryWhileUnavailable } from '../base/retry-database.ts';
 import type { StoredEntry, Watcher } from '../base/run-entry.ts';
 import { createSpool, type SpoolFile } from './spool-file.ts';
 import type { SpooledEnding } from './spool-line.ts';

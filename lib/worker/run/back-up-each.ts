@@ -11,7 +11,7 @@ import { createDiskRoom } from '../backup/disk-room.ts';
 import { failure, isFailure, type Outcome, withMachine, withTries } from '../backup/outcome.ts';
 import { backUpRepository } from '../backup/repository.ts';
 import { FolderHangs, orHangs } from '../base/answering-folder.ts';
-import { MAX_TRIES, pauseBeforeRetry } from '../base/backoff.ts';
+import { MAX_TRIES, pauseBeforeRetry } from '../base/repository-retries.ts';
 import type { Source } from '../base/source.ts';
 import type { Offsite } from '../offsite/offsite.ts';
 import type { Journal } from '../record/journal.ts';

@@ -3,7 +3,7 @@ import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log/log.ts';
 import { ping } from '../../records/ping.ts';
 import { finishRun, type RunEnding } from '../../records/recording/runs.ts';
-import { retryWhileUnavailable } from '../base/retry.ts';
+import { retryWhileUnavailable } from '../base/retry-database.ts';
 import { stopMessages } from '../base/stop.ts';
 import { deliverSpools } from '../record/deliver-spools.ts';
 import type { Journal } from '../record/journal.ts';

@@ -15,7 +15,7 @@ import { expandFolders } from './selection/expand-folders.ts';
 import { type Selected, selectSources } from './selection/select.ts';
 
 /** The sources given on the command line, with the repositories of each folder that holds some. */
-export function expand(
+export function expandGiven(
   { journal, archiveFolder, environment }: RunContext,
   given: readonly Source[],
 ): Promise<Source[]> {
@@ -27,7 +27,7 @@ export function expand(
 }
 
 /** Archives belong to addresses: notes which sources are backed up under another name. */
-export async function assign(
+export async function assignNames(
   { journal, archiveFolder }: RunContext,
   sources: readonly Source[],
 ): Promise<Source[]> {
@@ -50,7 +50,7 @@ function addressesOf(sources: readonly Source[]): NewSource[] {
 }
 
 /** The repositories that discovery finds, and those that it may not read. */
-export async function discover(
+export async function discoverAll(
   { journal, archiveFolder, target, stores }: RunContext,
   access: HostAccess,
 ): Promise<{ sources: Source[]; unread: SeenRepository[] }> {
@@ -70,7 +70,7 @@ export async function discover(
 }
 
 /** What --only and --exclude leave. Throws RunStopped if that is nothing, which is hardly intended. */
-export async function select(
+export async function selectWanted(
   { journal, selection }: RunContext,
   found: readonly Source[],
 ): Promise<Selected> {

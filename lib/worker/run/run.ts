@@ -22,7 +22,7 @@ import { openRunStore } from '../record/run-store.ts';
 import type { RunAlerts } from './alerting/run-alerts.ts';
 import { backUpEach, type JobList, listJobs } from './back-up-each.ts';
 import { endRun } from './end-run.ts';
-import { assign, discover, expand, select } from './find-sources.ts';
+import { assignNames, discoverAll, expandGiven, selectWanted } from './find-sources.ts';
 import { followRun } from './follow-run.ts';
 import { jobsOf } from './jobs.ts';
 import { lookForArchives, recheck, recordLost } from './lost-archives.ts';
@@ -128,7 +128,7 @@ export async function performRun(
       for (const { text } of remarks) deps.display.line(text);
       return { status: 'refused', active: started.active, why: null, holder: null };
     }
-    // A run without a row is not noted: the note still names the run that was killed before.
+    // A run without a row is not noted: the note still names the run that was killed before, for the next run to end.
     if (started !== null) await noteOrEnd(deps, lease, started);
     const { isRecorded, ...report } = await recordRun(deps, started, given, { lease, remarks });
     isEnded = started !== null && isRecorded;
@@ -147,9 +147,9 @@ async function recordRun(
 ): Promise<EndedRun & { isRecorded: boolean }> {
   const { clock } = deps;
   const began = clock.now();
-  const lost = new AbortController();
-  const signal = AbortSignal.any([deps.signal, lost.signal]);
-  const stop = (error: unknown) => lost.abort(error);
+  const ending = new AbortController();
+  const signal = AbortSignal.any([deps.signal, ending.signal]);
+  const stop = (error: unknown) => ending.abort(error);
   const { machine } = lease;
   const { journal, end } = await followRun(
     deps,
@@ -160,7 +160,7 @@ async function recordRun(
   let stopped: Stop | null = null;
   try {
     for (const { level, text } of remarks) await journal.note(level, text);
-    // The run's heartbeat keeps every other worker away.
+    // Only a member of a shared run can lose the archives to another worker: there is nothing to check.
     const checkLease = () => Promise.resolve();
     const time = openRunTime(clock, journal);
     const context = { ...deps, journal, signal, stop, time, checkLease, hostName: null };
@@ -199,7 +199,7 @@ async function recordRun(
   };
 }
 
-/** Where a run writes on this machine. Stores fail by themselves. */
+/** Where a run writes on this machine. Not the stores: one that hangs fails alone, and the run goes on. */
 export function foldersOf({ archiveFolder, mirrorFolder, dataFolder }: RunDeps): string[] {
   return [archiveFolder, mirrorFolder, dataFolder];
 }
@@ -250,11 +250,11 @@ export async function planRun(
 
   const named =
     given === null
-      ? await discover(run, access)
-      : { sources: await expand(run, given), unread: [] };
-  const found = await assign(run, named.sources);
+      ? await discoverAll(run, access)
+      : { sources: await expandGiven(run, given), unread: [] };
+  const found = await assignNames(run, named.sources);
 
-  const selected = await select(run, found);
+  const selected = await selectWanted(run, found);
   const { selected: sources, leftOut } = selected;
   progress.sources = sources;
   if (isDiscovered) {

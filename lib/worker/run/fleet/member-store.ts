@@ -9,7 +9,7 @@ import {
 } from '../../../records/fleet/results.ts';
 import type { StartedRun } from '../../../records/recording/runs.ts';
 import { cleanText } from '../../../text/clean-text.ts';
-import { retryWhileUnavailable } from '../../base/retry.ts';
+import { retryWhileUnavailable } from '../../base/retry-database.ts';
 import type { StoredEntry } from '../../base/run-entry.ts';
 import { RunStopped } from '../../base/stop.ts';
 import type { RunStore } from '../../record/run-store.ts';

@@ -7,7 +7,7 @@ import { STALE_RUN_MESSAGE } from '../../../records/runs/stale-runs.ts';
 import type { Job } from '../../backup/backup.ts';
 import { openRunTime } from '../../backup/run-time.ts';
 import { orHangs } from '../../base/answering-folder.ts';
-import { retryWhileUnavailable } from '../../base/retry.ts';
+import { retryWhileUnavailable } from '../../base/retry-database.ts';
 import type { Source } from '../../base/source.ts';
 import { describeStop, onMachine, RunStopped, type Stop } from '../../base/stop.ts';
 import type { DeliveryRemark } from '../../record/deliver-spools.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createCallerLimit } from '../lib/caller-limit.ts';
+import { createCallerLimit } from '../lib/caller-concurrency.ts';
 
 const { signal } = new AbortController();
 

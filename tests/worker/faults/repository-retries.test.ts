@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { pauseBeforeRetry } from '../../../lib/worker/base/backoff.ts';
 import { classifyFault } from '../../../lib/worker/base/git-faults.ts';
+import { pauseBeforeRetry } from '../../../lib/worker/base/repository-retries.ts';
 
 const transient = classifyFault('fatal: Could not resolve host: example.org');
 

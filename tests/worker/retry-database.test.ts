@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { databaseUnavailable } from '../../lib/database/database.ts';
-import { retryWhileUnavailable } from '../../lib/worker/base/retry.ts';
+import { retryWhileUnavailable } from '../../lib/worker/base/retry-database.ts';
 import { createTestClock } from '../support/clock.ts';
 
 it('an unavailable database is retried after increasing pauses of at most 4 seconds', async () => {
