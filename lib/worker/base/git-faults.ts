@@ -8,6 +8,7 @@ export type FaultKind =
   | 'host'
   | 'network'
   | 'certificate'
+  | 'program'
   | 'disk'
   | 'memory'
   | 'folder'
@@ -71,9 +72,10 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   ['emptied', /^the repository is empty now, and was not before/],
   ['missing', /access lost|disabled this repository|\brepository was renamed\b/i],
+  ['program', /waited for the program/],
   [
     'login',
-    /waited for the program|authentication failed|could not read (?:username|password)|permission denied|access denied|invalid credentials|host key verification failed|\b(?:returned error:|HTTP|answered) (?:401|403)\b/i,
+    /authentication failed|could not read (?:username|password)|permission denied|access denied|invalid credentials|host key verification failed|\b(?:returned error:|HTTP|answered) (?:401|403)\b/i,
   ],
   [
     'missing',

@@ -57,7 +57,7 @@ const messages: [FaultKind, string][] = [
   ['network', 'git fetch moved no data for 5 min and was stopped: it waited for the other side'],
   ['network', 'git fetch moved no data for 5 min and was stopped: it waited for ssh'],
   [
-    'login',
+    'program',
     'git fetch moved no data for 5 min and was stopped: it waited for the program sleep, such as a credential helper',
   ],
   ['folder', 'git fetch moved no data for 5 min and was stopped: it waited for a file system'],

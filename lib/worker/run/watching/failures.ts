@@ -16,6 +16,10 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
     what: 'access was denied',
     todo: 'log in again (npm run worker -- login github), or check the credentials of git',
   },
+  program: {
+    what: 'a program that git asked did not answer',
+    todo: 'run git ls-remote with the address by hand, and mend the credential helper, the askpass program or ssh that waits',
+  },
   missing: {
     what: 'not found, or access lost',
     todo: 'check the address, and that the login or the app may read it; if it was removed on purpose: npm run worker -- forget OWNER/NAME',
