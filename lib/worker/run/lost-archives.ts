@@ -88,7 +88,8 @@ function describe(missing: string, { copies, repository }: ExpectedArchive): str
   const [store] = copies;
   if (store === undefined) return `${what}, and no store has a copy`;
   const arguments_ = `${shellQuote(cleanText(repository, 250))} --from ${shellQuote(store)}`;
-  return `${what}; ${firstOf(copies)} has a copy: npm run worker -- restore ${arguments_} --to FOLDER`;
+  const have = copies.length === 1 ? 'has' : 'have';
+  return `${what}; ${firstOf(copies)} ${have} a copy: npm run worker -- restore ${arguments_} --to FOLDER`;
 }
 
 /** The names in the folder, and what is missing of each archive that is not whole, by its file name. */
