@@ -91,15 +91,24 @@ describe('an archive that is gone', () => {
   });
 
   it.each([
-    ['its bundle', () => remove('local__a.bundle')],
-    ['the manifest of its newest version', () => remove('local__a.versions')],
-    ['all but the start of its bundle', () => truncate(join(archives, 'local__a.bundle'), 10)],
-  ])('is one that lacks %s', async (_, damage) => {
+    ['its bundle', 'missing', () => remove('local__a.bundle')],
+    ['the manifest of its newest version', 'incomplete', () => remove('local__a.versions')],
+    [
+      'all but the start of its bundle',
+      'missing',
+      () => truncate(join(archives, 'local__a.bundle'), 10),
+    ],
+  ])('is one that lacks %s', async (_, archiveState, damage) => {
     await create('a', 'b');
     await run('a', 'b');
     await damage();
     expect((await run('b')).code).toBe(1);
-    expect(await shown('a')).toMatchObject({ state: 'gone', archive: { state: 'missing' } });
+    expect(await shown('a')).toMatchObject({ state: 'gone', archive: { state: archiveState } });
+    const kept = archiveState === 'incomplete' ? 'other files are kept' : 'nothing is kept';
+    expect((await incidents())[0]?.repositories[0]?.reason).toContain(kept);
+    const forgotten = await call(['forget', 'local/a']);
+    expect(forgotten.stdout).toContain(kept);
+    expect(forgotten.code).toBe(archiveState === 'incomplete' ? 0 : 1);
   });
 
   it('fails its repository while the manifest of a version is missing, although nothing changed', async () => {
@@ -113,7 +122,7 @@ describe('an archive that is gone', () => {
       expect(failed.code).toBe(1);
       expect(failed.stderr).toContain('the manifest of version 1 is missing or was altered');
     }
-    expect(await shown('a')).toMatchObject({ state: 'gone', archive: { state: 'missing' } });
+    expect(await shown('a')).toMatchObject({ state: 'gone', archive: { state: 'incomplete' } });
     await rename(away, manifest);
     expect((await run('a')).code).toBe(0);
     expect(await shown('a')).toMatchObject({ state: 'good', archive: { state: 'there' } });

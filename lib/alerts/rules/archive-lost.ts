@@ -1,6 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { newestForgotten } from '../../records/base/newest-results.ts';
 import { iso, jsonArray } from '../../records/base/page.ts';
+import { isPartMissing } from '../../records/base/part-missing.ts';
 import { isKnownLoss } from '../../records/recording/archive-looks.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted, firstOf } from '../../text/units.ts';
@@ -59,7 +60,9 @@ export const archiveLost: Rule = {
       ...others.map((one) => ({ ...failing(one), severity: repositorySeverity.archive })),
     ];
     if (repositories.length === 0) return [];
-    const nothing = found.filter(({ copies }) => copies.length === 0).length;
+    const nothing = found.filter(
+      (one) => one.copies.length === 0 && !isPartMissing(one.missing),
+    ).length;
     const archives = counted(repositories.length, 'archive');
     const copies =
       nothing === 0 ? '' : `; of ${nothing === 1 ? 'one' : nothing} no store has a copy either`;
@@ -76,7 +79,12 @@ function describe({ name, missing: what, since, copies }: Missing): ConcernedRep
     const which = version === null ? '' : ` version ${version}`;
     return `${store} has${which}${isFailing ? ', as far as is known: it is failing' : ''}`;
   });
-  const left = stored.length === 0 ? 'nothing is kept: no store has a copy' : firstOf(stored);
-  const severity = stored.length === 0 ? repositorySeverity.nothing : repositorySeverity.archive;
+  const isPart = isPartMissing(what);
+  const none = isPart
+    ? 'its other files are kept, and no store has a copy'
+    : 'nothing is kept: no store has a copy';
+  const left = stored.length === 0 ? none : firstOf(stored);
+  const isNothing = stored.length === 0 && !isPart;
+  const severity = isNothing ? repositorySeverity.nothing : repositorySeverity.archive;
   return { name, reason: `${what}; ${left}`, since, severity };
 }

@@ -175,7 +175,7 @@ const lastProof = z.object({ at: timestamp, storage, version: drilledVersion });
 const lastDrill = z.object({ at: timestamp, outcome, storage, version: drilledVersion, reason });
 
 /** Whether an archive is in the archive folder. */
-const archiveStates = ['there', 'missing', 'unknown', 'none'] as const;
+const archiveStates = ['there', 'incomplete', 'missing', 'unknown', 'none'] as const;
 
 /** One row of the restore drill ledger. */
 export const restoreDrill = z
@@ -258,7 +258,7 @@ export const trackedRepository = z
       .object({
         state: z.enum(archiveStates).meta({
           description:
-            'there: a run found all files that the newest version needs. missing: one of them is not in the archive folder. unknown: an archive is recorded, but no run has looked for it. none: no archive is recorded.',
+            'there: a run found all files that the newest version needs. incomplete: an increment or a manifest is missing, and the other files are kept. missing: the archive is not in the archive folder. unknown: an archive is recorded, but no run has looked for it. none: no archive is recorded.',
         }),
         seen_at: timestamp.nullable().meta({ description: 'When a run last found all files.' }),
         missing_since: timestamp.nullable(),

@@ -1,6 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { forgetting, newestForgotten, newestOfAll, newestResults } from '../base/newest-results.ts';
 import { iso } from '../base/page.ts';
+import { isPartMissing } from '../base/part-missing.ts';
 import { wasRead as wasReadSql } from '../base/was-read.ts';
 
 /** SQL for the column `forgotten` of a row `repository` with its newest result; null for one that is tracked. */
@@ -121,7 +122,8 @@ export async function lookAtKept(
     const canLook = one.missing === null && archiveKey !== null && !isElsewhere;
     const missing = canLook ? await findMissing(name, archiveKey) : one.missing;
     seen.push({ ...one, missing });
-    if (one.copies.length > 0 || (missing === null && one.wasRead)) kept.add(name.toLowerCase());
+    const isThere = missing === null ? one.wasRead : isPartMissing(missing);
+    if (isThere || one.copies.length > 0) kept.add(name.toLowerCase());
   }
   return seen.map((one) => ({ ...one, isNothingKept: !kept.has(one.name.toLowerCase()) }));
 }
@@ -129,6 +131,9 @@ export async function lookAtKept(
 /** Says what is kept of a repository. */
 export function describeKept({ missing, wasRead, copies, archiveKey }: KeptRepository): string {
   const stores = copies.length === 0 ? '' : ` A copy is in ${copies.join(' and ')}.`;
+  if (missing !== null && isPartMissing(missing)) {
+    return `Its archive is not whole (${missing}): its other files are kept.${stores}`;
+  }
   if (missing !== null) {
     const gone = `Its archive is gone (${missing})`;
     return copies.length === 0 ? `${gone}: nothing is kept.` : `${gone}.${stores}`;

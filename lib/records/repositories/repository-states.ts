@@ -4,6 +4,7 @@ import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { newestResults } from '../base/newest-results.ts';
 import { iso } from '../base/page.ts';
+import { partMissing } from '../base/part-missing.ts';
 import { proofColumns } from '../drills/states.ts';
 import { finishedRuns, learntInterval, MIN_GAPS, workerInterval } from '../runs/learnt-interval.ts';
 
@@ -127,7 +128,8 @@ export const withStates = (source: string) => `
            WHEN ${isGood('newest.status')} THEN greatest(newest.created_at, checked_at)
            ELSE checked_at END AS last_good_at,
       CASE WHEN good.created_at >= checked_at OR checked_at IS NULL THEN good.id
-           ELSE ${LAST_ID} END AS last_good_id, last.fault, archive_missing_since, archive_seen_at, has_archive,
+           ELSE ${LAST_ID} END AS last_good_id, last.fault, archive_missing_since, archive_missing, archive_seen_at,
+      has_archive,
       CASE WHEN archive_missing_since IS NULL THEN false ELSE NOT EXISTS (
         SELECT FROM archive_stores AS copy
         WHERE lower(copy.repo_full_name) = lower(newest.repo_full_name) AND copy.stored_at IS NOT NULL
@@ -135,7 +137,8 @@ export const withStates = (source: string) => `
     FROM ${source} AS newest
     LEFT JOIN (
       SELECT lower(repo_full_name) AS name, max(checked_at) AS checked_at,
-        max(archive_missing_since) AS archive_missing_since, max(archive_seen_at) AS archive_seen_at,
+        max(archive_missing_since) AS archive_missing_since, max(archive_missing) AS archive_missing,
+        max(archive_seen_at) AS archive_seen_at,
         bool_or(coalesce(archive_key, '') <> '') AS has_archive
       FROM worker_repo_state GROUP BY 1
     ) AS checked ON checked.name = lower(newest.repo_full_name)
@@ -213,7 +216,8 @@ export const repositoryColumns = `
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
   fault, ${sourceColumn} AS source, ${proofColumns(JUDGED_AT)},
   json_build_object(
-    'state', CASE WHEN archive_missing_since IS NOT NULL THEN 'missing' WHEN archive_seen_at IS NOT NULL THEN 'there'
+    'state', CASE WHEN archive_missing_since IS NOT NULL THEN
+      CASE WHEN ${partMissing('archive_missing')} THEN 'incomplete' ELSE 'missing' END WHEN archive_seen_at IS NOT NULL THEN 'there'
       WHEN has_archive OR status IN ('completed', 'success') OR EXISTS (
         SELECT FROM backup_results AS result WHERE result.repo_full_name = repository.repo_full_name
           AND result.status IN ('completed', 'success')

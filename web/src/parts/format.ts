@@ -78,6 +78,7 @@ export function describeArchiveSize({
   last_good_at: string | null;
   archive: { state: string; copies: number };
 }): string {
+  if (archive.state === 'incomplete') return 'incomplete';
   if (archive.state === 'missing') return archive.copies > 0 ? 'in a store' : 'gone';
   const isKept = failing_since !== null && last_good_at !== null;
   if (isKept && archive.state !== 'there') return archive.copies > 0 ? 'in a store' : 'unknown';

@@ -12,6 +12,10 @@ export function describeKept({ state, copies }: Kept, isGone = false): string {
     const gone = 'Its archive is gone from the archive folder.';
     return copies === 0 ? `${gone} Nothing is kept: no store has a copy.` : `${gone} ${inStores}`;
   }
+  if (state === 'incomplete') {
+    const part = 'A file of its archive is missing; its other files are kept.';
+    return copies === 0 ? `${part} No store has a copy.` : `${part} ${inStores}`;
+  }
   if (state === 'there') return 'Its backups are kept.';
   if (copies > 0) return inStores;
   return state === 'none'
