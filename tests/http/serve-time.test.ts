@@ -219,7 +219,7 @@ describe('a client that does not read', () => {
   it('keeps its connection while the server has nothing to send yet', async () => {
     const work = createGate();
     const { port } = await serve({
-      limits: { stallMs: 50 },
+      limits: { stallMs: 1_000 },
       fetch: async () => {
         await work.opened;
         return new Response('done');
@@ -227,7 +227,7 @@ describe('a client that does not read', () => {
     });
     const client = await connectRaw(port);
     client.send(getRequest);
-    setTimeout(work.open, 200);
+    setTimeout(work.open, 2_500);
     expect(await client.until(/done/)).toContain('200 OK');
   });
 });

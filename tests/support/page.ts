@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
@@ -55,6 +56,9 @@ export interface Window {
   logIn(): Promise<void>;
 }
 
+/** How long the closing of a window may take. */
+const MAX_CLOSING_MS = 60_000;
+
 /** Starts the server, with variables in addition to those of a complete installation. */
 export async function startPageWorld(
   environment: Environment = {},
@@ -111,10 +115,15 @@ export async function startPageWorld(
       return { context, page, complaints, open, logIn };
     },
     async close() {
-      await Promise.all([server.close(), ...[...contexts].map((context) => context.close())]);
+      await Promise.all([server.close(), ...[...contexts].map(closeContext)]);
       await Promise.all([database.close(), archives.remove()]);
     },
   };
+}
+
+/** The browser is ended anyway: a window that a busy browser does not close in time fails no test. */
+async function closeContext(context: BrowserContext): Promise<void> {
+  await Promise.race([context.close(), sleep(MAX_CLOSING_MS, undefined, { ref: false })]);
 }
 
 /** How a group of tests uses the page. */
