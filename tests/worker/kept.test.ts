@@ -111,6 +111,16 @@ describe('an archive that is gone', () => {
     expect(forgotten.code).toBe(archiveState === 'incomplete' ? 0 : 1);
   });
 
+  it('is gone although its bundle is named like an increment', async () => {
+    await create('a.1', 'b');
+    await run('a.1', 'b');
+    await remove('local__a.1.bundle');
+    expect((await run('b')).code).toBe(1);
+    expect(await shown('a.1')).toMatchObject({ state: 'gone', archive: { state: 'missing' } });
+    expect((await incidents())[0]?.repositories[0]?.reason).toContain('nothing is kept');
+    expect((await call(['forget', 'local/a.1'])).stdout).toContain('nothing is kept');
+  });
+
   it('fails its repository while the manifest of a version is missing, although nothing changed', async () => {
     await create('a', 'b');
     await run('a', 'b');

@@ -17,7 +17,7 @@ const missing: Statement = {
   text: `WITH ${newestForgotten}
     SELECT ${jsonArray(`
       SELECT repo_full_name AS name, ${cutTextSql('archive_missing', MAX_REASON_LENGTH)} AS missing,
-        ${iso('archive_missing_since')} AS since,
+        archive_key AS "archiveKey", ${iso('archive_missing_since')} AS since,
         (SELECT coalesce(json_agg(stored), '[]') FROM (
           SELECT store, version, failing_since IS NOT NULL AS "isFailing" FROM archive_stores
           WHERE lower(archive_stores.repo_full_name) = lower(state.repo_full_name) AND stored_at IS NOT NULL
@@ -33,6 +33,7 @@ const missing: Statement = {
 interface Missing {
   name: string;
   missing: string;
+  archiveKey: string | null;
   since: string;
   copies: { store: string; version: number | null; isFailing: boolean }[];
 }
@@ -61,7 +62,7 @@ export const archiveLost: Rule = {
     ];
     if (repositories.length === 0) return [];
     const nothing = found.filter(
-      (one) => one.copies.length === 0 && !isPartMissing(one.missing),
+      (one) => one.copies.length === 0 && !isPartMissing(one.missing, one.archiveKey),
     ).length;
     const archives = counted(repositories.length, 'archive');
     const copies =
@@ -74,12 +75,18 @@ export const archiveLost: Rule = {
   },
 };
 
-function describe({ name, missing: what, since, copies }: Missing): ConcernedRepository {
+function describe({
+  name,
+  missing: what,
+  archiveKey,
+  since,
+  copies,
+}: Missing): ConcernedRepository {
   const stored = copies.map(({ store, version, isFailing }) => {
     const which = version === null ? '' : ` version ${version}`;
     return `${store} has${which}${isFailing ? ', as far as is known: it is failing' : ''}`;
   });
-  const isPart = isPartMissing(what);
+  const isPart = isPartMissing(what, archiveKey);
   const none = isPart
     ? 'its other files are kept, and no store has a copy'
     : 'nothing is kept: no store has a copy';

@@ -122,7 +122,7 @@ export async function lookAtKept(
     const canLook = one.missing === null && archiveKey !== null && !isElsewhere;
     const missing = canLook ? await findMissing(name, archiveKey) : one.missing;
     seen.push({ ...one, missing });
-    const isThere = missing === null ? one.wasRead : isPartMissing(missing);
+    const isThere = missing === null ? one.wasRead : isPartMissing(missing, archiveKey);
     if (isThere || one.copies.length > 0) kept.add(name.toLowerCase());
   }
   return seen.map((one) => ({ ...one, isNothingKept: !kept.has(one.name.toLowerCase()) }));
@@ -131,7 +131,7 @@ export async function lookAtKept(
 /** Says what is kept of a repository. */
 export function describeKept({ missing, wasRead, copies, archiveKey }: KeptRepository): string {
   const stores = copies.length === 0 ? '' : ` A copy is in ${copies.join(' and ')}.`;
-  if (missing !== null && isPartMissing(missing)) {
+  if (missing !== null && isPartMissing(missing, archiveKey)) {
     return `Its archive is not whole (${missing}): its other files are kept.${stores}`;
   }
   if (missing !== null) {

@@ -128,7 +128,7 @@ export const withStates = (source: string) => `
            WHEN ${isGood('newest.status')} THEN greatest(newest.created_at, checked_at)
            ELSE checked_at END AS last_good_at,
       CASE WHEN good.created_at >= checked_at OR checked_at IS NULL THEN good.id
-           ELSE ${LAST_ID} END AS last_good_id, last.fault, archive_missing_since, archive_missing, archive_seen_at,
+           ELSE ${LAST_ID} END AS last_good_id, last.fault, archive_missing_since, is_part_missing, archive_seen_at,
       has_archive,
       CASE WHEN archive_missing_since IS NULL THEN false ELSE NOT EXISTS (
         SELECT FROM archive_stores AS copy
@@ -137,7 +137,7 @@ export const withStates = (source: string) => `
     FROM ${source} AS newest
     LEFT JOIN (
       SELECT lower(repo_full_name) AS name, max(checked_at) AS checked_at,
-        max(archive_missing_since) AS archive_missing_since, max(archive_missing) AS archive_missing,
+        max(archive_missing_since) AS archive_missing_since, bool_or(${partMissing}) AS is_part_missing,
         max(archive_seen_at) AS archive_seen_at,
         bool_or(coalesce(archive_key, '') <> '') AS has_archive
       FROM worker_repo_state GROUP BY 1
@@ -217,7 +217,7 @@ export const repositoryColumns = `
   fault, ${sourceColumn} AS source, ${proofColumns(JUDGED_AT)},
   json_build_object(
     'state', CASE WHEN archive_missing_since IS NOT NULL THEN
-      CASE WHEN ${partMissing('archive_missing')} THEN 'incomplete' ELSE 'missing' END WHEN archive_seen_at IS NOT NULL THEN 'there'
+      CASE WHEN is_part_missing THEN 'incomplete' ELSE 'missing' END WHEN archive_seen_at IS NOT NULL THEN 'there'
       WHEN has_archive OR status IN ('completed', 'success') OR EXISTS (
         SELECT FROM backup_results AS result WHERE result.repo_full_name = repository.repo_full_name
           AND result.status IN ('completed', 'success')
