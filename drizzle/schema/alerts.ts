@@ -144,6 +144,8 @@ export const hostLogins = pgTable('host_logins', {
   refusedSince: time('refused_since'),
   /** The reason of the refusal, for people. */
   reason: text('reason').notNull().default(''),
+  /** The failed run whose message is the reason; null for other reasons. */
+  refusedRunId: integer('refused_run_id'),
 });
 
 /** The disk space for archives on each machine, after the last run of each day. */

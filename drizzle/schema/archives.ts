@@ -32,6 +32,8 @@ export const workerRepoState = pgTable(
     /** Since when a file of the archive is missing, and which; null while all are there. */
     archiveMissingSince: time('archive_missing_since'),
     archiveMissing: text('archive_missing'),
+    /** How much of the archive that is (lib/records/recording/archive-looks.ts). */
+    archiveMissingKind: text('archive_missing_kind'),
   },
   () => [
     index('worker_repo_state_missing')
@@ -68,6 +70,8 @@ export const archiveStores = pgTable(
     failingSince: time('failing_since'),
     /** Why storing failed. */
     reason: text('reason').notNull().default(''),
+    /** What that failure means (lib/records/recording/stores.ts); null if it did not fail, or not recorded. */
+    fault: text('fault'),
     /** When storing was last tried. Null if not recorded. */
     triedAt: time('tried_at'),
     /** Since when the repository has been backed up without this store; null if it is used. */

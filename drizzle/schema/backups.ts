@@ -48,6 +48,8 @@ export const backupRuns = pgTable(
     unreadSources: jsonb('unread_sources'),
     /** The signal that ended its worker, such as SIGINT; null if none did. */
     stoppedBy: text('stopped_by'),
+    /** Why it failed as a whole, if other parts ask for it (lib/records/runs/run-faults.ts); null for other reasons. */
+    fault: text('fault'),
   },
   (table) => [
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),
@@ -76,6 +78,8 @@ export const backupResults = pgTable(
     createdAt: time('created_at').notNull().defaultNow(),
     /** What is missing from a good archive, such as LFS objects; null if nothing is. */
     incomplete: text('incomplete'),
+    /** The same by kind (lib/records/recording/results.ts), each with its text. Null if nothing is, or not recorded. */
+    lacks: jsonb('lacks'),
     /** How many times the worker tried. Null if not recorded. */
     tries: integer('tries'),
     /** The kind of a failure, such as `login` (lib/worker/base/git-faults.ts). Null if not recorded. */

@@ -48,14 +48,17 @@ export function createBackupsApp(
     isForOtherSites: (path) => path.startsWith(BADGES_PATH),
   });
   const requireSecret = requireInternalSecret(deps);
-  const check = createReaderCheck(deps, requireSecret);
+  const { recognizeReader, requireReader, requireIdentity } = createReaderCheck(
+    deps,
+    requireSecret,
+  );
   recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
   app.use(
     '/api/*',
-    check.recognizeReader,
-    ...protect(deps, { ownAccess, requireAccess: check.requireReader, maxPerUser }),
+    recognizeReader,
+    ...protect(deps, { ownAccess, requireAccess: requireReader, maxPerUser }),
   );
   // All but probes are counted; /api counts its own, once the user is recognized.
   const limit = limitRate(deps);
@@ -63,11 +66,8 @@ export function createBackupsApp(
   app.use('/metrics', requireSecret);
   app.use(`${BADGES_PATH}*`, etag());
   for (const { route } of backupsEndpoints) {
-    const { access, path } = route;
-    if (access !== 'identified' && access !== 'administrator') continue;
-    const method = route.method.toUpperCase();
-    app.on([method], [path], check.requireIdentity);
-    if (access === 'administrator') app.on([method], [path], check.requireAdministrator);
+    if (route.access !== 'identified') continue;
+    app.on([route.method.toUpperCase()], [route.path], requireIdentity);
   }
   mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps, { archives, outageMemory }));
   return app;

@@ -1,8 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { newestForgotten } from '../../records/base/newest-results.ts';
 import { iso, jsonArray } from '../../records/base/page.ts';
-import { isPartMissing } from '../../records/base/part-missing.ts';
-import { isKnownLoss } from '../../records/recording/archive-looks.ts';
+import { isKnownLoss, isPartMissing } from '../../records/recording/archive-looks.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted, firstOf } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
@@ -17,7 +16,7 @@ const missing: Statement = {
   text: `WITH ${newestForgotten}
     SELECT ${jsonArray(`
       SELECT repo_full_name AS name, ${cutTextSql('archive_missing', MAX_REASON_LENGTH)} AS missing,
-        archive_key AS "archiveKey", ${iso('archive_missing_since')} AS since,
+        ${isPartMissing} AS "isPart", ${iso('archive_missing_since')} AS since,
         (SELECT coalesce(json_agg(stored), '[]') FROM (
           SELECT store, version, failing_since IS NOT NULL AS "isFailing" FROM archive_stores
           WHERE lower(archive_stores.repo_full_name) = lower(state.repo_full_name) AND stored_at IS NOT NULL
@@ -33,7 +32,8 @@ const missing: Statement = {
 interface Missing {
   name: string;
   missing: string;
-  archiveKey: string | null;
+  /** Whether its other files are there. */
+  isPart: boolean;
   since: string;
   copies: { store: string; version: number | null; isFailing: boolean }[];
 }
@@ -61,9 +61,7 @@ export const archiveLost: Rule = {
       ...others.map((one) => ({ ...failing(one), severity: repositorySeverity.archive })),
     ];
     if (repositories.length === 0) return [];
-    const nothing = found.filter(
-      (one) => one.copies.length === 0 && !isPartMissing(one.missing, one.archiveKey),
-    ).length;
+    const nothing = found.filter(({ copies, isPart }) => copies.length === 0 && !isPart).length;
     const archives = counted(repositories.length, 'archive');
     const copies =
       nothing === 0 ? '' : `; of ${nothing === 1 ? 'one' : nothing} no store has a copy either`;
@@ -75,18 +73,11 @@ export const archiveLost: Rule = {
   },
 };
 
-function describe({
-  name,
-  missing: what,
-  archiveKey,
-  since,
-  copies,
-}: Missing): ConcernedRepository {
+function describe({ name, missing: what, isPart, since, copies }: Missing): ConcernedRepository {
   const stored = copies.map(({ store, version, isFailing }) => {
     const which = version === null ? '' : ` version ${version}`;
     return `${store} has${which}${isFailing ? ', as far as is known: it is failing' : ''}`;
   });
-  const isPart = isPartMissing(what, archiveKey);
   const none = isPart
     ? 'its other files are kept, and no store has a copy'
     : 'nothing is kept: no store has a copy';

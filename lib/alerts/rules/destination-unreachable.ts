@@ -1,6 +1,5 @@
 import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/base/page.ts';
-import { NOT_REACHED } from '../../records/recording/stores.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
@@ -18,7 +17,7 @@ const failingStores: Statement = {
   text: `SELECT ${jsonArray(`
     SELECT store, repo_full_name AS name, ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason,
       ${iso('failing_since')} AS since,
-      reason ~ '^(not pushed: )?${NOT_REACHED}' AS "isComplete"
+      coalesce(fault = 'unreached', false) AS "isComplete"
     FROM archive_stores AS stored
     WHERE failing_since IS NOT NULL AND unused_since IS NULL
       AND coalesce(tried_at, failing_since) > ${inUseSince('$1::timestamptz')}

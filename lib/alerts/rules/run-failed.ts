@@ -18,11 +18,10 @@ const lastRun: Statement = {
       ORDER BY run.started_at DESC, run.id DESC LIMIT 1
     ) AS run
     WHERE status = 'failed' AND NOT EXISTS (
-      SELECT FROM host_logins WHERE refused_since IS NOT NULL AND reason = run.error_message
-    ) AND NOT EXISTS (
-      SELECT FROM worker_repo_state AS state
-      WHERE archive_missing_since IS NOT NULL AND starts_with(run.error_message, state.archive_missing)
-    )`,
+      SELECT FROM host_logins WHERE refused_since IS NOT NULL AND refused_run_id = run.id
+    ) AND NOT (fault IS NOT DISTINCT FROM 'no_archives' AND EXISTS (
+      SELECT FROM worker_repo_state WHERE archive_missing_since IS NOT NULL AND archive_missing_kind = 'folder'
+    ))`,
 };
 
 interface FailedRun {

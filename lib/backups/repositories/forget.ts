@@ -148,7 +148,7 @@ async function checkKept(deps: BackupsDeps, name: string, signal: AbortSignal): 
   const why =
     one.missing === null
       ? 'it was never backed up'
-      : `its archive is gone (${one.missing}), and no store has a copy`;
+      : `its archive is gone (${one.missing.text}), and no store has a copy`;
   throw new AppError('CONFLICT', `nothing is kept: ${why}; to forget it, set nothing_kept=true`);
 }
 
@@ -161,7 +161,9 @@ async function look(
   const recorded = await listKept(db, names);
   const served = (await archives?.explainMissing()) === null ? archives : null;
   return lookAtKept(recorded, async (name, key) =>
-    served === null || (await isThere(served, name, signal)) ? null : `${key} is missing`,
+    served === null || (await isThere(served, name, signal))
+      ? null
+      : { kind: 'bundle', text: `${key} is missing` },
   );
 }
 

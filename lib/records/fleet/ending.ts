@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
+import type { RunFault } from '../runs/run-faults.ts';
 import { jobLease, type Member } from './members.ts';
 
 /** Maximum number of failures in a report. */
@@ -60,6 +61,7 @@ export async function listFailedRequests(db: Database, runId: number): Promise<n
 export interface SharedRunFigures {
   status: string;
   errorMessage: string;
+  fault: RunFault | null;
   total: number;
   successful: number;
   failed: number;
@@ -68,13 +70,14 @@ export interface SharedRunFigures {
   /** Sources that were never read. */
   unread: string[];
   durationMs: number;
-  failures: { repository: string; errorMessage: string }[];
+  /** `fault` is the kind of the failure; null if it was not recorded. */
+  failures: { repository: string; errorMessage: string; fault: string | null }[];
 }
 
 const figures: Statement = {
   name: 'figures_of_shared_run',
   text: `SELECT json_build_object(
-      'status', status, 'errorMessage', coalesce(error_message, ''),
+      'status', status, 'errorMessage', coalesce(error_message, ''), 'fault', fault,
       'total', coalesce(total_repos, 0), 'successful', coalesce(successful, 0),
       'failed', coalesce(failed, 0), 'skipped', coalesce(skipped, 0),
       'empty', (SELECT count(*) FROM backup_results WHERE run_id = $1::int AND status = 'empty'),
@@ -82,7 +85,7 @@ const figures: Statement = {
         FROM jsonb_object_keys(coalesce(unread_sources, '{}')) AS source),
       'durationMs', coalesce(duration_ms, 0),
       'failures', (SELECT coalesce(json_agg(failure), '[]') FROM (
-        SELECT repo_full_name AS repository, coalesce(error_message, '') AS "errorMessage"
+        SELECT repo_full_name AS repository, coalesce(error_message, '') AS "errorMessage", fault
         FROM backup_results WHERE run_id = $1::int AND status IN ('failed', 'too_large')
         ORDER BY id LIMIT ${MAX_FAILURES}
       ) AS failure)

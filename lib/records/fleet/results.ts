@@ -1,62 +1,34 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { archiveIsThere } from '../recording/archive-looks.ts';
-import type { NewResult } from '../recording/results.ts';
+import { type RepositoryResult, resultValues, storeResult } from '../recording/results.ts';
 import { addUnread, type UnreadSource } from '../recording/unread.ts';
 import { isActive, type Member } from './members.ts';
 
 // The member that holds a job completes it, once. The job, its result and the run's counters become visible together. A
 // repeated statement finds that the same member has completed the job.
-const done = `job AS (
+const done = (member: string) => `job AS (
       UPDATE run_jobs SET state = 'done', lease_until = '-infinity'
       WHERE run_id = $1::int AND repository = $2 AND kind IN ('repository', 'found')
-        AND state = 'open' AND claimed_by = $3
+        AND state = 'open' AND claimed_by = ${member}
       RETURNING id
     )`;
-const isOurs = `((EXISTS (SELECT FROM run) AND EXISTS (SELECT FROM job)) OR EXISTS (
+const isOurs = (
+  member: string,
+) => `((EXISTS (SELECT FROM run) AND EXISTS (SELECT FROM job)) OR EXISTS (
       SELECT FROM run_jobs WHERE run_id = $1::int AND repository = $2
-        AND kind IN ('repository', 'found') AND state = 'done' AND claimed_by = $3
+        AND kind IN ('repository', 'found') AND state = 'done' AND claimed_by = ${member}
     ))::int AS ours`;
-
-/** The result of a job. The statement itself updates the run's counters. */
-export type JobResult = Omit<NewResult, 'runId' | 'counters' | 'position' | 'machine'>;
 
 const insertResult: Statement = {
   name: 'record_job_result',
-  text: `WITH ${done}, result AS (
-      INSERT INTO backup_results
-        (run_id, repo_full_name, status, commit_hash, archive_size_bytes, duration_ms, error_message,
-          incomplete, tries, fault)
-      SELECT $1::int, $2, $4, $5, $6::bigint, $7::bigint, $8, $9, $10::int, $14
-      WHERE EXISTS (SELECT FROM job)
-    ), other_spelling AS (
-      DELETE FROM worker_repo_state
-      WHERE $11::text IS NOT NULL AND lower(repo_full_name) = lower($2) AND repo_full_name <> $2
-        AND EXISTS (SELECT FROM job)
-    ), state AS (
-      INSERT INTO worker_repo_state
-        (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at, checked_at,
-          mirror_machine)
-      SELECT $2, $11::text, $12::text, $5, now(), CASE WHEN $4 = 'completed' THEN now() END, $13
-      WHERE $11::text IS NOT NULL AND EXISTS (SELECT FROM job)
-      ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
-        archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
-        updated_at = excluded.updated_at,
-        ${archiveIsThere},
-        checked_at = coalesce(excluded.checked_at, worker_repo_state.checked_at),
-        mirror_machine = excluded.mirror_machine
-    ), emptied AS (
-      UPDATE worker_repo_state SET checked_at = now()
-      WHERE $4 = 'empty' AND $11::text IS NULL AND lower(repo_full_name) = lower($2)
-        AND EXISTS (SELECT FROM job)
-    ), run AS (
+  text: `WITH ${done('$16')}, ${storeResult({ isOurs: 'EXISTS (SELECT FROM job)' })}, run AS (
       UPDATE backup_runs SET heartbeat_at = now(),
-        failed = coalesce(failed, 0) + CASE WHEN $4 IN ('failed', 'too_large') THEN 1 ELSE 0 END,
+        failed = coalesce(failed, 0) + CASE WHEN $3 IN ('failed', 'too_large') THEN 1 ELSE 0 END,
         successful = coalesce(successful, 0)
-          + CASE WHEN $4 IN ('failed', 'too_large') THEN 0 ELSE 1 END
+          + CASE WHEN $3 IN ('failed', 'too_large') THEN 0 ELSE 1 END
       WHERE id = $1::int AND ${isActive} AND EXISTS (SELECT FROM job)
       RETURNING id
     )
-    SELECT ${isOurs}`,
+    SELECT ${isOurs('$16')}`,
 };
 
 /**
@@ -66,21 +38,16 @@ const insertResult: Statement = {
 export async function recordJobResult(
   db: Database,
   { runId, id, machine }: Pick<Member, 'runId' | 'id' | 'machine'>,
-  result: JobResult,
+  result: RepositoryResult,
 ): Promise<boolean> {
-  const { archive } = result;
-  const [row] = await db.query<{ ours: number }>(insertResult, [
-    ...[runId, result.repository, id, result.status, result.commitHash],
-    ...[result.archiveSizeBytes, result.durationMs, result.errorMessage],
-    ...[result.incomplete ?? null, result.tries ?? null],
-    ...[archive?.key ?? null, archive?.sha256 ?? null, machine, result.fault ?? null],
-  ]);
+  const values = [...resultValues(runId, result, { machine }), id];
+  const [row] = await db.query<{ ours: number }>(insertResult, values);
   return row?.ours === 1;
 }
 
 const insertUnchanged: Statement = {
   name: 'record_job_unchanged',
-  text: `WITH ${done}, state AS (
+  text: `WITH ${done('$3')}, state AS (
       UPDATE worker_repo_state SET checked_at = now()
       WHERE repo_full_name = $2 AND EXISTS (SELECT FROM job)
     ), line AS (
@@ -91,7 +58,7 @@ const insertUnchanged: Statement = {
       WHERE id = $1::int AND ${isActive} AND EXISTS (SELECT FROM job)
       RETURNING id
     )
-    SELECT ${isOurs}`,
+    SELECT ${isOurs('$3')}`,
 };
 
 /** Records that a member found a repository unchanged, like `recordJobResult`. */
@@ -106,7 +73,7 @@ export async function recordJobUnchanged(
 
 const insertUnread: Statement = {
   name: 'record_job_unread',
-  text: `WITH ${done}, line AS (
+  text: `WITH ${done('$3')}, line AS (
       INSERT INTO execution_logs (run_id, level, message)
       SELECT $1::int, 'error', $4 WHERE EXISTS (SELECT FROM job)
     ), run AS (
@@ -115,7 +82,7 @@ const insertUnread: Statement = {
       WHERE id = $1::int AND ${isActive} AND EXISTS (SELECT FROM job)
       RETURNING id
     )
-    SELECT ${isOurs}`,
+    SELECT ${isOurs('$3')}`,
 };
 
 /** Records that the source of a job was never read, like `recordJobResult`. */

@@ -12,7 +12,7 @@ export const isKnownLoss = (forgotten: string) => `EXISTS (
 
 /** SQL that follows SET: an archive that was just written is not missing. Which machine has it, its result says. */
 export const archiveIsThere = `archive_seen_at = excluded.updated_at, archive_seen_by = NULL,
-  archive_missing_since = NULL, archive_missing = NULL`;
+  archive_missing_since = NULL, archive_missing = NULL, archive_missing_kind = NULL`;
 
 /** An archive that was recorded, and so has to be in the archive folder. */
 export interface ExpectedArchive {
@@ -73,12 +73,31 @@ export async function listExpected(db: Database, machine: string): Promise<Expec
   }));
 }
 
+/**
+ * What is missing of an archive:
+ *
+ * - `bundle`: its full bundle, without which nothing can be restored.
+ * - `part`: only an increment or the manifest of a version: something can be restored from the other files.
+ * - `folder`: everything, like all other archives of the folder.
+ */
+export type MissingKind = 'bundle' | 'part' | 'folder';
+
+/** What a look for an archive did not find. */
+export interface MissingFile {
+  kind: MissingKind;
+  /** Which file it is, and what is wrong with it, for people. */
+  text: string;
+}
+
+/** SQL for whether only a part of the archive of a row of worker_repo_state is missing. */
+export const isPartMissing = `(archive_missing_since IS NOT NULL AND coalesce(archive_missing_kind = 'part', false))`;
+
 /** What a run found when it looked for an archive. */
 export interface ArchiveLook {
   repository: string;
   archiveKey: string;
-  /** Which file is missing, for people; null if all are there. */
-  missing: string | null;
+  /** Null if all files are there. */
+  missing: MissingFile | null;
 }
 
 /** How many archives one statement records: the embedded database works on one statement at a time. */
@@ -90,8 +109,8 @@ const update: Statement = {
       archive_seen_at = CASE WHEN look.missing IS NULL THEN now() ELSE state.archive_seen_at END,
       archive_seen_by = CASE WHEN look.missing IS NULL THEN $4 ELSE state.archive_seen_by END,
       archive_missing_since = CASE WHEN look.missing IS NOT NULL THEN coalesce(state.archive_missing_since, now()) END,
-      archive_missing = look.missing
-    FROM unnest($1::text[], $2::text[], $3::text[]) AS look (repository, archive_key, missing)
+      archive_missing = look.missing, archive_missing_kind = look.kind
+    FROM unnest($1::text[], $2::text[], $3::text[], $5::text[]) AS look (repository, archive_key, missing, kind)
     WHERE state.repo_full_name = look.repository AND state.archive_key = look.archive_key`,
 };
 
@@ -103,8 +122,12 @@ export async function recordLooks(
 ): Promise<void> {
   for (let start = 0; start < looks.length; start += AT_ONCE) {
     const some = looks.slice(start, start + AT_ONCE);
-    const column = (name: keyof ArchiveLook) => some.map((look) => look[name]);
-    const columns = [column('repository'), column('archiveKey'), column('missing')];
-    await db.query(update, [...columns, machine]);
+    await db.query(update, [
+      some.map(({ repository }) => repository),
+      some.map(({ archiveKey }) => archiveKey),
+      some.map(({ missing }) => missing?.text ?? null),
+      machine,
+      some.map(({ missing }) => missing?.kind ?? null),
+    ]);
   }
 }

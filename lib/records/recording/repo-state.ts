@@ -2,7 +2,7 @@ import { MAX_VERSIONS } from '../../archives/base/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import { newestForgotten } from '../base/newest-results.ts';
 import { archiveIsThere } from './archive-looks.ts';
-import type { ArchiveState } from './results.ts';
+import type { RecordedArchive } from './results.ts';
 
 /** The recorded archive of a repository, and any other repository that claims its file name. */
 export interface RepoState {
@@ -107,7 +107,7 @@ const upsertArchive: Statement = {
 export async function recordArchive(
   db: Database,
   repository: string,
-  { key, sha256 }: ArchiveState,
+  { key, sha256 }: RecordedArchive,
 ): Promise<void> {
   await db.query(upsertArchive, [repository, key, sha256]);
 }

@@ -1,5 +1,6 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
+import type { RunFault } from '../runs/run-faults.ts';
 import { latestSignOfLife, STALE_RUN_MESSAGE } from '../runs/stale-runs.ts';
 import { formatProgress, type RunProgress } from './progress.ts';
 
@@ -46,6 +47,7 @@ const insertRun: Statement = {
       UPDATE backup_runs SET
         status = CASE status WHEN 'running' THEN 'failed' ELSE status END,
         error_message = CASE status WHEN 'running' THEN $3 ELSE error_message END,
+        fault = CASE status WHEN 'running' THEN 'stale' ELSE fault END,
         duration_ms = CASE status WHEN 'running' THEN ${sinceStart} ELSE duration_ms END,
         completed_at = coalesce(completed_at, now()), exclusive_key = NULL, progress = NULL
       WHERE exclusive_key = 'worker'
@@ -176,7 +178,7 @@ const finish: Statement = {
   text: `WITH finished AS (
       UPDATE backup_runs SET status = $2, error_message = $3, exclusive_key = NULL, progress = NULL,
         completed_at = now(), heartbeat_at = now(), duration_ms = ${sinceStart},
-        successful = $4::int, failed = $5::int, skipped = $6::int, stopped_by = $8
+        successful = $4::int, failed = $5::int, skipped = $6::int, stopped_by = $8, fault = $9
       WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'
       RETURNING id
     ), closed AS (
@@ -197,6 +199,8 @@ export interface RunEnding {
   errorMessage: string;
   /** The signal that ended the worker, such as SIGINT. Default: null, none did. */
   stoppedBy?: string | null;
+  /** Default: null, none that other parts ask for. */
+  fault?: RunFault | null | undefined;
   counters: RunCounters;
   /** Ids of claimed requests that failed, even if the run completed. */
   failedRequests: readonly number[];
@@ -207,10 +211,11 @@ export interface RunEnding {
  * the run; its row is left unchanged and its requests fail.
  */
 export async function finishRun(db: Database, ending: RunEnding): Promise<boolean> {
-  const { id, status, errorMessage, stoppedBy = null, counters, failedRequests } = ending;
+  const { id, status, errorMessage, counters, failedRequests } = ending;
+  const { stoppedBy = null, fault = null } = ending;
   const { successful, failed, skipped } = counters;
   const counts = [successful, failed, skipped];
-  const values = [id, status, errorMessage, ...counts, failedRequests, stoppedBy];
+  const values = [id, status, errorMessage, ...counts, failedRequests, stoppedBy, fault];
   const [row] = await db.query<{ ended: number }>(finish, values);
   return row?.ended === 1;
 }

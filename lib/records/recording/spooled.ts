@@ -1,14 +1,10 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { archiveIsThere } from './archive-looks.ts';
 import type { NewLog } from './logs.ts';
-import type { NewResult } from './results.ts';
+import { happened, type RepositoryResult, resultValues, storeResult } from './results.ts';
 import type { RunCounters, RunEnding, StartedRun } from './runs.ts';
 
 // Delivers what a run recorded while the database was unreachable. Each statement may be repeated: the run is found by
-// the spool's id, its log lines by their times, and its results by repository, since a run has one for each. Times from
-// a clock that was ahead are capped at now: they would hide everything recorded until then.
-
-const happened = (parameter: string) => `least(${parameter}::timestamptz, now())`;
+// the spool's id, its log lines by their times, and its results by repository, since a run has one for each.
 
 const keyOf = (spoolId: string) => `spool:${spoolId}`;
 
@@ -81,40 +77,17 @@ export async function deliverLogs(
 
 const addResult: Statement = {
   name: 'deliver_result',
-  text: `WITH result AS (
-      INSERT INTO backup_results (run_id, repo_full_name, status, commit_hash, archive_size_bytes,
-        duration_ms, error_message, incomplete, tries, fault, created_at)
-      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $8, $9::int, $13, ${happened('$12')}
-      WHERE NOT EXISTS (
+  text: `WITH ${storeResult({
+    isNew: `NOT EXISTS (
         SELECT FROM backup_results WHERE run_id = $1::int AND repo_full_name = $2
-      )
-    ), other_spelling AS (
-      DELETE FROM worker_repo_state
-      WHERE $10::text IS NOT NULL AND lower(repo_full_name) = lower($2) AND repo_full_name <> $2
-    ), state AS (
-      INSERT INTO worker_repo_state
-        (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at, checked_at)
-      SELECT $2, $10::text, $11::text, $4, ${happened('$12')},
-        CASE WHEN $3 = 'completed' THEN ${happened('$12')} END
-      WHERE $10::text IS NOT NULL
-      ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
-        archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
-        updated_at = excluded.updated_at, ${archiveIsThere},
-        checked_at = greatest(excluded.checked_at, worker_repo_state.checked_at)
-    ), emptied AS (
-      UPDATE worker_repo_state SET checked_at = greatest(checked_at, ${happened('$12')})
-      WHERE $3 = 'empty' AND $10::text IS NULL AND lower(repo_full_name) = lower($2)
-    )
+      )`,
+  })}
     UPDATE backup_runs SET heartbeat_at = now() WHERE id = $1::int`,
 };
 
 /** A result with its time (ISO 8601). */
-export interface SpooledResult
-  extends Omit<NewResult, 'runId' | 'counters' | 'position' | 'incomplete' | 'tries' | 'fault'> {
+export interface SpooledResult extends RepositoryResult {
   at: string;
-  incomplete?: string | null | undefined;
-  tries?: number | null | undefined;
-  fault?: string | null | undefined;
 }
 
 /** Stores a result of a spooled run, and its archive. */
@@ -123,22 +96,7 @@ export async function deliverResult(
   runId: number,
   result: SpooledResult,
 ): Promise<void> {
-  const { archive } = result;
-  await db.query(addResult, [
-    runId,
-    result.repository,
-    result.status,
-    result.commitHash,
-    result.archiveSizeBytes,
-    result.durationMs,
-    result.errorMessage,
-    result.incomplete ?? null,
-    result.tries ?? null,
-    archive?.key ?? null,
-    archive?.sha256 ?? null,
-    result.at,
-    result.fault ?? null,
-  ]);
+  await db.query(addResult, resultValues(runId, result, { at: result.at }));
 }
 
 const checked: Statement = {
@@ -163,12 +121,13 @@ const end: Statement = {
       heartbeat_at = now(), progress = NULL, total_repos = coalesce($8::int, total_repos),
       duration_ms = greatest(0, extract(epoch FROM ${happened('$4')} - started_at) * 1000)::bigint,
       successful = coalesce($5::int, successful), failed = coalesce($6::int, failed),
-      skipped = coalesce($7::int, skipped), stopped_by = $10
+      skipped = coalesce($7::int, skipped), stopped_by = $10, fault = $11
     WHERE id = $1::int`,
 };
 
 /** How a spooled run ended. */
-export interface SpooledEnd extends Pick<RunEnding, 'status' | 'errorMessage' | 'stoppedBy'> {
+export interface SpooledEnd
+  extends Pick<RunEnding, 'status' | 'errorMessage' | 'stoppedBy' | 'fault'> {
   /** ISO 8601. */
   at: string;
   /** Null if the spool does not say; so is `totalRepos`. */
@@ -187,5 +146,12 @@ export async function deliverEnd(db: Database, runId: number, ending: SpooledEnd
     ending.counters?.skipped ?? null,
     ending.totalRepos,
   ];
-  await db.query(end, [runId, ...how, ...counts, ending.metRequests, ending.stoppedBy ?? null]);
+  await db.query(end, [
+    runId,
+    ...how,
+    ...counts,
+    ending.metRequests,
+    ending.stoppedBy ?? null,
+    ending.fault ?? null,
+  ]);
 }

@@ -7,35 +7,38 @@ export interface NewStoring {
   store: string;
   /** The newest version; null for an archive without versions. */
   version: number | null;
-  /** Why the store does not have it; empty if it has. */
+  /** Why the store does not have it, for people; empty if it has. */
   reason: string;
+  /** What that means. Default: null, the store has it. */
+  fault?: StoringFault | null | undefined;
 }
 
-/** The start of the reason when a store could not be reached that, as far as is known, has everything. */
-export const NOT_REACHED = 'not reached: ';
+/** `unreached`: the store could not be reached, but as far as is known it has everything. `lacking`: it has not. */
+export const storingFaults = ['unreached', 'lacking'] as const;
+export type StoringFault = (typeof storingFaults)[number];
 
 const upsert: Statement = {
   name: 'record_storing',
-  text: `INSERT INTO archive_stores AS known (repo_full_name, store, version, stored_at, failing_since, reason, tried_at)
+  text: `INSERT INTO archive_stores AS known (repo_full_name, store, version, stored_at, failing_since, reason, tried_at, fault)
     VALUES ($1, $2, CASE WHEN $4 = '' THEN $3::int END, CASE WHEN $4 = '' THEN now() END,
-      CASE WHEN $4 <> '' THEN now() END, $4, now())
+      CASE WHEN $4 <> '' THEN now() END, $4, now(), $5)
     ON CONFLICT (repo_full_name, store) DO UPDATE SET
       version = CASE WHEN $4 = '' THEN excluded.version ELSE known.version END,
       stored_at = CASE WHEN $4 = '' THEN excluded.stored_at ELSE known.stored_at END,
       failing_since = CASE WHEN $4 <> '' THEN coalesce(known.failing_since, excluded.failing_since) END,
-      reason = excluded.reason, tried_at = excluded.tried_at, unused_since = NULL`,
+      reason = excluded.reason, fault = excluded.fault, tried_at = excluded.tried_at, unused_since = NULL`,
 };
 
 /** Records that a store has an archive with all its versions, or why it does not. */
 export async function recordStoring(
   db: Database,
-  { repository, store, version, reason }: NewStoring,
+  { repository, store, version, reason, fault = null }: NewStoring,
 ): Promise<void> {
-  await db.query(upsert, [repository, store, version, reason]);
+  await db.query(upsert, [repository, store, version, reason, fault]);
 }
 
 /** A store that has a repository's newest version, according to a listing of the store. */
-export type SeenStoring = Omit<NewStoring, 'reason'>;
+export type SeenStoring = Omit<NewStoring, 'reason' | 'fault'>;
 
 /** Which stores a run uses for the repositories that it backs up. */
 export interface UsedStores {
@@ -80,7 +83,7 @@ export async function recordUsed(
 // nothing about a failure since.
 const clear: Statement = {
   name: 'record_seen_storing',
-  text: `UPDATE archive_stores SET failing_since = NULL, reason = '', version = $3::int,
+  text: `UPDATE archive_stores SET failing_since = NULL, reason = '', fault = NULL, version = $3::int,
       stored_at = CASE WHEN version IS NOT DISTINCT FROM $3::int THEN coalesce(stored_at, now()) ELSE now() END
     WHERE repo_full_name = $1 AND store = $2 AND failing_since IS NOT NULL
       AND coalesce(tried_at, failing_since) <= coalesce($4::timestamptz, now())`,
@@ -98,7 +101,7 @@ export async function recordSeen(
 const lack: Statement = {
   name: 'record_store_lack',
   text: `UPDATE archive_stores AS known SET version = NULL, stored_at = NULL, tried_at = now(),
-      failing_since = coalesce(failing_since, now()), reason = $3
+      failing_since = coalesce(failing_since, now()), reason = $3, fault = 'lacking'
     FROM worker_repo_state AS state
     WHERE state.archive_key = ANY($2::text[]) AND known.repo_full_name = state.repo_full_name AND known.store = $1`,
 };

@@ -1,8 +1,8 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { forgetting, newestForgotten, newestOfAll, newestResults } from '../base/newest-results.ts';
 import { iso } from '../base/page.ts';
-import { isPartMissing } from '../base/part-missing.ts';
 import { wasRead as wasReadSql } from '../base/was-read.ts';
+import type { MissingFile, MissingKind } from '../recording/archive-looks.ts';
 
 /** SQL for the column `forgotten` of a row `repository` with its newest result; null for one that is tracked. */
 export const forgottenColumn = `(SELECT row_to_json(item) FROM (
@@ -57,8 +57,8 @@ export interface KeptRepository {
   name: string;
   /** The file name of its archive; null if none is recorded. */
   archiveKey: string | null;
-  /** Which file of the archive is missing; null if none is, as far as is known. */
-  missing: string | null;
+  /** What is missing of the archive; null if nothing is, as far as is known. */
+  missing: MissingFile | null;
   /** Whether several machines back up, so that the archive may be in the folder of another. */
   isElsewhere: boolean;
   /** Whether it was ever backed up. */
@@ -74,6 +74,7 @@ const kept: Statement = {
       FROM archive_stores WHERE stored_at IS NOT NULL GROUP BY 1
     )
     SELECT repo_full_name AS name, nullif(state.archive_key, '') AS "archiveKey", archive_missing AS missing,
+      coalesce(archive_missing_kind, 'bundle') AS kind,
       (${wasReadSql('newest')})::int AS read,
       (SELECT count(DISTINCT machine) > 1 FROM archive_disks
         WHERE measured_at > now() - interval '7 days')::int AS elsewhere,
@@ -89,14 +90,17 @@ export async function listKept(
   names: readonly string[] | null,
 ): Promise<KeptRepository[]> {
   const rows = await db.query<
-    Omit<KeptRepository, 'copies' | 'wasRead' | 'isElsewhere'> & {
+    Omit<KeptRepository, 'missing' | 'copies' | 'wasRead' | 'isElsewhere'> & {
+      missing: string | null;
+      kind: MissingKind;
       copies: string;
       read: number;
       elsewhere: number;
     }
   >(kept, [names]);
-  return rows.map(({ copies, read, elsewhere, ...row }) => ({
+  return rows.map(({ missing, kind, copies, read, elsewhere, ...row }) => ({
     ...{ ...row, wasRead: read === 1, isElsewhere: elsewhere === 1 },
+    missing: missing === null ? null : { kind, text: missing },
     copies: JSON.parse(copies) as string[],
   }));
 }
@@ -109,11 +113,11 @@ export interface LookedAt extends KeptRepository {
 
 /**
  * Looks what is kept of repositories now, given with all spellings of their names: an archive may have gone since the
- * last run. `findMissing` says which file of an archive is missing, null if none.
+ * last run. `findMissing` says what is missing of an archive, null if nothing.
  */
 export async function lookAtKept(
   recorded: readonly KeptRepository[],
-  findMissing: (name: string, archiveKey: string) => Promise<string | null>,
+  findMissing: (name: string, archiveKey: string) => Promise<MissingFile | null>,
 ): Promise<LookedAt[]> {
   const seen: KeptRepository[] = [];
   const kept = new Set<string>();
@@ -122,7 +126,7 @@ export async function lookAtKept(
     const canLook = one.missing === null && archiveKey !== null && !isElsewhere;
     const missing = canLook ? await findMissing(name, archiveKey) : one.missing;
     seen.push({ ...one, missing });
-    const isThere = missing === null ? one.wasRead : isPartMissing(missing, archiveKey);
+    const isThere = missing === null ? one.wasRead : missing.kind === 'part';
     if (isThere || one.copies.length > 0) kept.add(name.toLowerCase());
   }
   return seen.map((one) => ({ ...one, isNothingKept: !kept.has(one.name.toLowerCase()) }));
@@ -131,11 +135,11 @@ export async function lookAtKept(
 /** Says what is kept of a repository. */
 export function describeKept({ missing, wasRead, copies, archiveKey }: KeptRepository): string {
   const stores = copies.length === 0 ? '' : ` A copy is in ${copies.join(' and ')}.`;
-  if (missing !== null && isPartMissing(missing, archiveKey)) {
-    return `Its archive is not whole (${missing}): its other files are kept.${stores}`;
+  if (missing?.kind === 'part') {
+    return `Its archive is not whole (${missing.text}): its other files are kept.${stores}`;
   }
   if (missing !== null) {
-    const gone = `Its archive is gone (${missing})`;
+    const gone = `Its archive is gone (${missing.text})`;
     return copies.length === 0 ? `${gone}: nothing is kept.` : `${gone}.${stores}`;
   }
   if (!wasRead) {

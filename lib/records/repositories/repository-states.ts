@@ -4,8 +4,8 @@ import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { newestResults } from '../base/newest-results.ts';
 import { iso } from '../base/page.ts';
-import { partMissing } from '../base/part-missing.ts';
 import { proofColumns } from '../drills/states.ts';
+import { isPartMissing } from '../recording/archive-looks.ts';
 import { finishedRuns, learntInterval, MIN_GAPS, workerInterval } from '../runs/learnt-interval.ts';
 
 /** How up to date a repository's backup is, worst first. */
@@ -137,7 +137,7 @@ export const withStates = (source: string) => `
     FROM ${source} AS newest
     LEFT JOIN (
       SELECT lower(repo_full_name) AS name, max(checked_at) AS checked_at,
-        max(archive_missing_since) AS archive_missing_since, bool_or(${partMissing}) AS is_part_missing,
+        max(archive_missing_since) AS archive_missing_since, bool_or(${isPartMissing}) AS is_part_missing,
         max(archive_seen_at) AS archive_seen_at,
         bool_or(coalesce(archive_key, '') <> '') AS has_archive
       FROM worker_repo_state GROUP BY 1

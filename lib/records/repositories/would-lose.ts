@@ -31,11 +31,13 @@ export const wouldLose = `(
     SELECT facts FROM coverage
     WHERE lower(coverage.name) = lower(repository.repo_full_name) ORDER BY seen_at DESC LIMIT 1
   ), good AS (
-    SELECT nullif(regexp_replace(incomplete, '(; )?Submodules: .*$', ''), '') AS files,
-      substring(incomplete FROM 'Submodules: .*$') AS submodules
-    FROM backup_results AS result
-    WHERE result.repo_full_name = repository.repo_full_name AND status IN ('completed', 'success')
-    ORDER BY result.created_at DESC, result.id DESC LIMIT 1
+    SELECT lacks->>'lfs' AS files, lacks->>'submodules' AS submodules FROM (
+      -- Another writer may only say that something is missing.
+      SELECT coalesce(lacks, jsonb_build_object('lfs', nullif(incomplete, ''))) AS lacks
+      FROM backup_results AS result
+      WHERE result.repo_full_name = repository.repo_full_name AND status IN ('completed', 'success')
+      ORDER BY result.created_at DESC, result.id DESC LIMIT 1
+    ) AS newest
   ), made AS (
     SELECT repo_full_name, version FROM archive_versions AS made
     WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL

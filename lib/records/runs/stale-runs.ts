@@ -16,7 +16,7 @@ const failStaleRuns: Statement = {
   name: 'fail_stale_runs',
   text: `WITH stale AS (
       UPDATE backup_runs AS run
-      SET status = 'failed', completed_at = $1::timestamptz, error_message = $3,
+      SET status = 'failed', completed_at = $1::timestamptz, error_message = $3, fault = 'stale',
         exclusive_key = nullif(exclusive_key, 'worker'), progress = NULL,
         duration_ms = CASE WHEN isfinite(started_at)
           THEN greatest(0, extract(epoch FROM $1::timestamptz - started_at) * 1000)::bigint

@@ -110,8 +110,8 @@ async function tellStored(
   const version = archived.versions.at(-1)?.version ?? null;
   const stored = storings.filter(({ status }) => status === 'stored');
   const failed = storings.filter(({ status }) => status === 'failed');
-  for (const { store, reason } of [...stored, ...failed]) {
-    await options.tell({ type: 'stored', store, version, reason });
+  for (const { store, reason, fault } of [...stored, ...failed]) {
+    await options.tell({ type: 'stored', store, version, reason, fault });
   }
   for (const { store, isPush } of stored) {
     await remark(options, 'info', isPush ? `pushed to ${store}` : `stored in ${store}`);

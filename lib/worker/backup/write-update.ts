@@ -5,8 +5,8 @@ import { MAX_VERSIONS, type VersionEntry } from '../../archives/base/note.ts';
 import { GitError } from '../../git/git.ts';
 import { counted, firstOf } from '../../text/units.ts';
 import { type ArchiveRecord, type ArchiveState, findBadFile } from '../archive/archive.ts';
-import { describeMissing } from '../archive/describe-missing.ts';
 import { measureClone } from '../archive/figures.ts';
+import { describeLacks, findLacks } from '../archive/lacks.ts';
 import { type Place, settleNote } from '../archive/publish.ts';
 import { findRefAnomalies, findShrunk, shrunkAnomaly } from '../archive/versions/anomalies.ts';
 import { nameVersions } from '../archive/versions/describe-version.ts';
@@ -130,7 +130,7 @@ async function writeFetched(
     options.figureLimits,
     sourceRevisions,
   );
-  const measured = { ...record, figures, incomplete: describeMissing(figures) };
+  const measured = { ...record, figures, incomplete: describeLacks(findLacks(figures)) };
   const shrunk =
     before.record !== null && facts !== null ? findShrunk(before.record.figures, figures) : null;
   const settled =

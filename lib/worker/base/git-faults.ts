@@ -1,28 +1,35 @@
 import type { GitFault } from '../../git/git.ts';
 
 /** Why a repository failed, for the person who has to fix it. */
-export type FaultKind =
-  | 'login'
-  | 'missing'
-  | 'rate limit'
-  | 'host'
-  | 'network'
-  | 'certificate'
-  | 'program'
-  | 'disk'
-  | 'memory'
-  | 'folder'
-  | 'archive'
-  | 'shallow'
-  | 'partial'
-  | 'grafted'
-  | 'format'
-  | 'proxy'
-  | 'damaged'
-  | 'emptied'
-  | 'push'
-  | 'store'
-  | 'other';
+const faultKinds = [
+  'login',
+  'missing',
+  'rate limit',
+  'host',
+  'network',
+  'certificate',
+  'program',
+  'disk',
+  'memory',
+  'folder',
+  'archive',
+  'shallow',
+  'partial',
+  'grafted',
+  'format',
+  'proxy',
+  'damaged',
+  'emptied',
+  'push',
+  'store',
+  'other',
+] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+/** Whether it is the kind of a failure: other programs may record others. */
+export function isFaultKind(text: string): text is FaultKind {
+  return faultKinds.some((kind) => kind === text);
+}
 
 /** What kind of failure it is, and how to react to it. */
 export interface Fault {

@@ -1,7 +1,18 @@
 import { ConfigError } from '../../config/read.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log/log.ts';
+import type { RunFault } from '../../records/runs/run-faults.ts';
 import { cleanText, MAX_TEXT_LENGTH } from '../../text/clean-text.ts';
+
+interface StopOptions {
+  cause?: unknown;
+  /** Default 1. */
+  exitCode?: number;
+  /** Default: null. */
+  stoppedBy?: string | null;
+  /** Default: null. */
+  fault?: RunFault | null;
+}
 
 /** Stops a run. The message becomes its error_message. */
 export class RunStopped extends Error {
@@ -10,18 +21,15 @@ export class RunStopped extends Error {
   readonly exitCode: number;
   /** The signal that stopped it, such as SIGINT; null if none did. */
   readonly stoppedBy: string | null;
+  /** Why, if other parts ask for it; null for other reasons. */
+  readonly fault: RunFault | null;
 
-  constructor(
-    message: string,
-    {
-      cause,
-      exitCode = 1,
-      stoppedBy = null,
-    }: { cause?: unknown; exitCode?: number; stoppedBy?: string | null } = {},
-  ) {
+  constructor(message: string, options: StopOptions = {}) {
+    const { cause, exitCode = 1, stoppedBy = null, fault = null } = options;
     super(message, cause === undefined ? undefined : { cause });
     this.exitCode = exitCode;
     this.stoppedBy = stoppedBy;
+    this.fault = fault;
   }
 }
 
@@ -53,6 +61,8 @@ export interface Stop {
   exitCode: number;
   /** The signal that stopped it; null if none did. */
   stoppedBy: string | null;
+  /** Why, if other parts ask for it; null for other reasons. */
+  fault: RunFault | null;
 }
 
 /** What stopped a run. An unexpected error is logged with its stack. */
@@ -60,11 +70,12 @@ export function describeStop(error: unknown, signal: AbortSignal, log: Log): Sto
   const cause = signal.aborted ? signal.reason : error;
   const exitCode = error instanceof RunStopped ? error.exitCode : 1;
   if (cause instanceof RunStopped) {
-    return { message: cause.message, exitCode, stoppedBy: cause.stoppedBy };
+    const { message, stoppedBy, fault } = cause;
+    return { message, exitCode, stoppedBy, fault };
   }
+  const unexpected = { exitCode, stoppedBy: null, fault: null };
   // Problems that only show once the stores are read, such as a setting that requires another one.
-  if (cause instanceof ConfigError) return { message: cause.message, exitCode, stoppedBy: null };
+  if (cause instanceof ConfigError) return { ...unexpected, message: cause.message };
   log.error('a run failed unexpectedly', { error: cause });
-  const message = cleanText(`the run failed unexpectedly: ${messageOf(cause)}`);
-  return { message, exitCode, stoppedBy: null };
+  return { ...unexpected, message: cleanText(`the run failed unexpectedly: ${messageOf(cause)}`) };
 }

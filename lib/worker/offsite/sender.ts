@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { nullIfMissing } from '../../files.ts';
-import { NOT_REACHED } from '../../records/recording/stores.ts';
+import type { StoringFault } from '../../records/recording/stores.ts';
 import type { Cipher } from '../../stores/base/age-file.ts';
 import { type Naming, parseKey, README_KEY } from '../../stores/base/layout.ts';
 import { StoreFault } from '../../stores/base/object-store.ts';
@@ -35,6 +35,8 @@ export interface SettledStoring {
   status: 'there' | 'seen' | 'stored' | 'failed';
   /** Why the store lacks the archive; empty if it has it. */
   reason: string;
+  /** Null if it has it. */
+  fault: StoringFault | null;
   /** Whether the store is a git repository that archives are pushed to. */
   isPush: boolean;
 }
@@ -93,10 +95,13 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   let last = '';
   let seen: ReadonlySet<string> = new Set();
 
-  const failed = (reason: string): SettledStoring => ({
-    ...{ store: address.text, status: 'failed', isPush },
-    reason: cleanText(isPush ? `not pushed: ${withoutAddress(reason)}` : reason),
-  });
+  const failed = (reason: string, fault: StoringFault = 'lacking'): SettledStoring => {
+    // It is told as the failure of a push, whose destination is known.
+    const why = isPush ? withoutAddress(reason) : reason;
+    const what = fault === 'unreached' ? `not reached: ${why}` : why;
+    const text = cleanText(isPush ? `not pushed: ${what}` : what);
+    return { store: address.text, status: 'failed', isPush, fault, reason: text };
+  };
   const withoutAddress = (reason: string) =>
     reason.startsWith(`${address.text}: `) ? reason.slice(address.text.length + 2) : reason;
 
@@ -105,7 +110,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
     try {
       const status = await work();
       failures = 0;
-      return { store: address.text, status, reason: '', isPush };
+      return { store: address.text, status, reason: '', fault: null, isPush };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof StoreFault)) throw error;
@@ -121,9 +126,9 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   /** What the store has according to the ledger, without a request. */
   function known(archive: string): SettledStoring {
     const isSeen = seen.has(archive);
-    if (!isSeen && failures >= MAX_FAILURES)
-      return failed(`${NOT_REACHED}${isPush ? withoutAddress(last) : last}`);
-    return { store: address.text, status: isSeen ? 'seen' : 'there', reason: '', isPush };
+    if (!isSeen && failures >= MAX_FAILURES) return failed(last, 'unreached');
+    const status = isSeen ? 'seen' : 'there';
+    return { store: address.text, status, reason: '', fault: null, isPush };
   }
 
   async function sendOne({ source, archive, note }: Omit<Waiting, 'resolve'>): Promise<void> {

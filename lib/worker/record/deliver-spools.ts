@@ -135,8 +135,8 @@ async function deliverSpool(
     if (logs.length >= LOGS_AT_ONCE) await flush();
   }
   await flush();
-  const killed = { status: 'failed', errorMessage: STALE_RUN_MESSAGE, metRequests: [] } as const;
-  await deliverEnd(db, id, end ?? { ...killed, ...state });
+  const killed = { status: 'failed', fault: 'stale', metRequests: [] } as const;
+  await deliverEnd(db, id, end ?? { ...killed, ...state, errorMessage: STALE_RUN_MESSAGE });
   return { id, results: state.results };
 }
 

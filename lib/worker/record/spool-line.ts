@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import { anomalyKinds, MAX_CHANGES, type NewAnomaly } from '../../records/anomalies/kinds.ts';
 import { coveragePlans, type SeenRepository } from '../../records/recording/plans.ts';
+import { archiveLacks } from '../../records/recording/results.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
+import { storingFaults } from '../../records/recording/stores.ts';
+import { runFaults } from '../../records/runs/run-faults.ts';
 import type { StoredEntry } from '../base/run-entry.ts';
 
 const text = z.string().max(10_000);
@@ -98,6 +101,7 @@ export const spoolLine = z.discriminatedUnion('type', [
     durationMs: z.number().min(0),
     errorMessage: text,
     incomplete: text.nullish(),
+    lacks: z.partialRecord(z.enum(archiveLacks), text).nullish(),
     tries: row.nullish(),
     fault: z.string().max(100).nullish(),
     archive: z.strictObject({ key: name, sha256 }).nullable(),
@@ -140,6 +144,7 @@ export const spoolLine = z.discriminatedUnion('type', [
   z.strictObject({
     ...{ type: z.literal('stored'), at: time, repository: name, store: name, reason: text },
     version: row.nullable(),
+    fault: z.enum(storingFaults).nullish(),
   }),
   z.strictObject({
     ...{ type: z.literal('seen'), at: time, repository: name, store: name },
@@ -151,6 +156,7 @@ export const spoolLine = z.discriminatedUnion('type', [
     ...{ type: z.literal('end'), at: time, errorMessage: text, counters },
     status: z.enum(['completed', 'failed']),
     stoppedBy: z.string().max(20).nullable().default(null),
+    fault: z.enum(runFaults).nullish(),
     metRequests: z.array(row).max(10_000),
   }),
 ]);

@@ -117,7 +117,7 @@ async function forget(
     tracked.filter(({ name }) => spellings.has(name.toLowerCase())),
     async (_name, key) => {
       if (there === null) return null;
-      return there.has(key) ? findMissing(archiveFolder, key, there) : `${key} is missing`;
+      return findMissing(archiveFolder, key, there);
     },
   );
   for (const one of looked) {

@@ -4,6 +4,7 @@ import { listFailingStorings, recordLack } from '../../records/recording/stores.
 import { cleanText } from '../../text/clean-text.ts';
 import { counted, formatBytes, formatDuration } from '../../text/units.ts';
 import { archiveBytes, type KeptArchive } from '../archive/archive.ts';
+import { findLacks } from '../archive/lacks.ts';
 import type { Recheck } from '../archive/recheck.ts';
 import { type BackupContext, type Job, newJob } from '../backup/backup.ts';
 import type { Waiting } from '../backup/deliver.ts';
@@ -231,6 +232,7 @@ function factsOf({ key, record }: KeptArchive) {
     commitHash: record.figures.head_commit,
     archiveSizeBytes: archiveBytes(record),
     incomplete: record.incomplete,
+    lacks: findLacks(record.figures),
     archive: { key, sha256: record.archive_sha256 },
   };
 }

@@ -93,7 +93,7 @@ async function endInSpool(
   await conclude(journal, log, status, lastLine);
   const failed = new Set(failedRequests);
   const metRequests = requests.filter((id) => !failed.has(id));
-  await store.end({ type: 'end', stoppedBy: null, ...ending, metRequests });
+  await store.end({ type: 'end', stoppedBy: null, fault: null, ...ending, metRequests });
   const spooled = { status, errorMessage, id: store.run?.id ?? null };
   // After Ctrl-C, do not wait for a database that may be down.
   if (signal.aborted || !(await isReachable(db)))

@@ -5,6 +5,7 @@ import {
   type ArchiveLook,
   type ExpectedArchive,
   listExpected,
+  type MissingFile,
   recordLooks,
 } from '../../records/recording/archive-looks.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
@@ -56,12 +57,13 @@ export async function lookForArchives({
     if (found !== null && !isHere(one)) continue;
     const { repository, archiveKey } = one;
     looks.push({ repository, archiveKey, missing: found });
-    if (found !== null && !one.isKnownLoss) lost.push({ ...one, reason: describe(found, one) });
+    if (found !== null && !one.isKnownLoss)
+      lost.push({ ...one, reason: describe(found.text, one) });
   }
   const isEmpty = !names.some((name) => /\.(?:bundle|bundle\.json|versions)$/.test(name));
   const isUnmounted = isEmpty && lost.length > 1;
   const text = `the archive folder ${archiveFolder} has none of its ${lost.length} archives: is its disk mounted, and BACKUP_ARCHIVE_PATH right?`;
-  if (isUnmounted) for (const look of looks) look.missing &&= text;
+  if (isUnmounted) for (const look of looks) look.missing &&= { kind: 'folder', text };
   await store.read(
     (db) => recordLooks(db, store.machine, looks),
     () => undefined,
@@ -69,6 +71,7 @@ export async function lookForArchives({
   if (isUnmounted && !mayStartOver) {
     throw new RunStopped(
       `${text} Nothing was backed up. If the archives are gone for good, run with --new-folder`,
+      { fault: 'no_archives' },
     );
   }
   await noteLost(journal, lost);
@@ -96,13 +99,13 @@ function describe(missing: string, { copies, repository }: ExpectedArchive): str
 async function lookIn(
   folder: string,
   expected: readonly ExpectedArchive[],
-): Promise<{ names: string[]; missing: Map<string, string> }> {
+): Promise<{ names: string[]; missing: Map<string, MissingFile> }> {
   const names = await readdir(folder);
   const there = new Set(names);
   const limit = pLimit(AT_ONCE);
-  const missing = new Map<string, string>();
+  const missing = new Map<string, MissingFile>();
   const look = async (key: string) => {
-    const found = there.has(key) ? await findMissing(folder, key, there) : `${key} is missing`;
+    const found = await findMissing(folder, key, there);
     if (found !== null) missing.set(key, found);
   };
   await Promise.all(expected.map(({ archiveKey }) => limit(look, archiveKey)));

@@ -181,6 +181,7 @@ async function recordRun(
     status: stopped === null ? 'completed' : 'failed',
     errorMessage: stopped?.message ?? outcome.errorMessage,
     stoppedBy: stopped?.stoppedBy ?? null,
+    fault: stopped?.fault ?? null,
     counters,
     failedRequests,
     requests: progress.requests.map(({ id }) => id),

@@ -88,10 +88,10 @@ describe('destination_unreachable', () => {
       await store(name, 's3://one/x', 5);
       await store(name, 'git+file:///x', 5);
     }
-    const unreached = (reason: string, names: string) =>
-      sql(database.db, `UPDATE archive_stores SET reason = '${reason}' WHERE ${names}`);
-    await unreached('not reached: it is away', "store = 's3://one/x' AND repo_full_name > 'o/a'");
-    await unreached('not pushed: not reached: it is away', "store LIKE 'git%'");
+    const unreached = (names: string) =>
+      sql(database.db, `UPDATE archive_stores SET fault = 'unreached' WHERE ${names}`);
+    await unreached("store = 's3://one/x' AND repo_full_name > 'o/a'");
+    await unreached("store LIKE 'git%'");
     expect((await opened()).map(({ summary }) => summary)).toEqual([
       'git+file:///x could not be reached for 3 repositories',
       's3://one/x lacks the newest archive of 1 repository, and could not be reached for 2 others',

@@ -59,7 +59,7 @@ describe('run_failed', () => {
     const login = { git_host_url: 'https://git.example', reason: error_message, refused_since };
     await sql(
       database.db,
-      'INSERT INTO host_logins (git_host_url, reason, refused_since) VALUES ($1, $2, $3)',
+      'INSERT INTO host_logins (git_host_url, reason, refused_since, refused_run_id) VALUES ($1, $2, $3, 1)',
       Object.values(login),
     );
     expect(await opened()).toEqual([
@@ -68,6 +68,45 @@ describe('run_failed', () => {
         summary: error_message,
       },
     ]);
+  });
+});
+
+describe('a run that failed without its archives or its login', () => {
+  const message = 'the archive folder /a has none of its 2 archives: is its disk mounted?';
+  const lost = (kind: string) =>
+    sql(
+      database.db,
+      `INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_missing_since, archive_missing, archive_missing_kind)
+       VALUES ('o/a', 'o__a.bundle', now(), $1, $2)`,
+      [message, kind],
+    );
+  const rules = async () => (await opened()).map(({ rule }) => rule);
+
+  it('leaves an archive folder without archives to the incident about the archives', async () => {
+    await run(1, { status: 'failed', error_message: message, fault: 'no_archives' });
+    await lost('folder');
+    expect(await rules()).toEqual(['archive_lost']);
+  });
+
+  it.each([
+    ['the archives are gone, but the run failed for another reason', null, 'folder'],
+    ['the run found none, but since then only one is gone', 'no_archives', 'bundle'],
+  ])('is told as well: %s', async (_, fault, kind) => {
+    await run(1, { status: 'failed', error_message: message, fault });
+    await lost(kind);
+    expect((await rules()).toSorted()).toEqual(['archive_lost', 'run_failed']);
+  });
+
+  it('is told if another run with the same message was refused', async () => {
+    const same = { status: 'failed', error_message: 'log in again' };
+    await run(2, same);
+    await run(1, same);
+    await sql(
+      database.db,
+      `INSERT INTO host_logins (git_host_url, reason, refused_since, refused_run_id)
+       VALUES ('https://git.example', 'log in again', now(), 1)`,
+    );
+    expect((await rules()).toSorted()).toEqual(['login_expired', 'run_failed']);
   });
 });
 

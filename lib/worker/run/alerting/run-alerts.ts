@@ -124,11 +124,14 @@ async function noteLogin(
   const mustLogIn = report.exitCode === 4 && (await hasLogin());
   if (seen === null && !mustLogIn) return;
   const isRefused = mustLogIn || seen?.isRefused === true;
-  const reason =
-    report.status === 'failed' ? report.errorMessage : `${gitHostUrl} refuses the login`;
+  const isFailed = report.status === 'failed';
+  const reason = isFailed ? report.errorMessage : `${gitHostUrl} refuses the login`;
   await recordHostLogin(
     db,
-    { gitHostUrl, expiresAt: seen?.expiresAt ?? null, refused: isRefused ? reason : null },
+    {
+      ...{ gitHostUrl, expiresAt: seen?.expiresAt ?? null, refused: isRefused ? reason : null },
+      runId: isRefused && isFailed ? report.id : null,
+    },
     clock.now(),
   );
 }

@@ -8,7 +8,7 @@ import {
 } from '../../../records/fleet/ending.ts';
 import { listRunJobs, MAX_CLAIMS } from '../../../records/fleet/jobs.ts';
 import { cleanText } from '../../../text/clean-text.ts';
-import { classifyFault } from '../../base/git-faults.ts';
+import { isFaultKind } from '../../base/git-faults.ts';
 import type { Stop } from '../../base/stop.ts';
 import type { Destination } from '../../offsite/destination/open-destination.ts';
 import { type EndContext, endRun } from '../end-run.ts';
@@ -63,6 +63,7 @@ export async function endSharedRun(
     status: stopped === null ? 'completed' : 'failed',
     errorMessage: stopped?.message ?? outcome.errorMessage,
     stoppedBy: stopped?.stoppedBy ?? null,
+    fault: stopped?.fault ?? null,
     counters,
     failedRequests: await listFailedRequests(db, id),
     requests: [],
@@ -78,7 +79,7 @@ export async function endSharedRun(
   }
 }
 
-/** The report of an ended run, over all its members. `own`: failures of this member, whose kinds are known. */
+/** The report of an ended run, over all its members. `own`: failures of this member, also of sources that are no repositories. */
 export function reportShared(
   id: number,
   figures: SharedRunFigures,
@@ -86,23 +87,18 @@ export function reportShared(
   exitCode: number | null,
 ): EndedRun {
   const { successful, failed, skipped, empty, total, errorMessage, durationMs } = figures;
-  const known = new Map(own.map((failure) => [failure.repository, failure]));
   const isGood = figures.status === 'completed' && failed === 0;
   return {
     ...{ id, total, empty, lost: 0, errorMessage, durationMs, isSpooled: false },
     status: figures.status === 'completed' ? 'completed' : 'failed',
     counters: { successful, failed, skipped },
     failures: [
-      ...figures.failures.map(
-        ({ repository, errorMessage: message }) =>
-          known.get(repository) ?? { repository, errorMessage: message, kind: kindOf(message) },
-      ),
+      ...figures.failures.map(({ fault, ...failure }) => ({
+        ...failure,
+        kind: fault !== null && isFaultKind(fault) ? fault : 'other',
+      })),
       ...own.filter(({ repository }) => figures.unread.includes(repository)),
     ],
     exitCode: exitCode ?? (isGood ? 0 : 1),
   };
-}
-
-function kindOf(message: string): FailedRepository['kind'] {
-  return message.startsWith('not pushed: ') ? 'push' : classifyFault(message).kind;
 }

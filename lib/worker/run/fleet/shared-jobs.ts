@@ -14,7 +14,7 @@ import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
 /** Why a run ends if its repositories were never listed. Other workers compare it, also those of another release. */
-export const STARTER_GONE =
+const STARTER_GONE =
   'the worker that started this run is gone, and had not listed the repositories';
 
 /** Why a member stops if it no longer sees the same archives as the others. */
@@ -88,7 +88,7 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
             await noticeList();
             await onCounted(state);
           } else if (!state.hasStarter) {
-            throw new RunStopped(STARTER_GONE);
+            throw new RunStopped(STARTER_GONE, { fault: 'starter_gone' });
           }
           return 'later';
         }

@@ -3,7 +3,6 @@ import { AppError } from '../../../errors.ts';
 import { readSharedFigures } from '../../../records/fleet/ending.ts';
 import { listRunJobs, publishJobs, readSharedRun } from '../../../records/fleet/jobs.ts';
 import { leaveRun } from '../../../records/fleet/members.ts';
-import { STALE_RUN_MESSAGE } from '../../../records/runs/stale-runs.ts';
 import type { Job } from '../../backup/backup.ts';
 import { openRunTime } from '../../backup/run-time.ts';
 import { orHangs } from '../../base/answering-folder.ts';
@@ -25,7 +24,7 @@ import { describeJobs } from './job-facts.ts';
 import { watchLease } from './lease-watch.ts';
 import { openMemberStore } from './member-store.ts';
 import { createJobBuilder } from './rebuild-source.ts';
-import { FOLDER_GONE, openSharedJobs, type SharedJobs, STARTER_GONE } from './shared-jobs.ts';
+import { FOLDER_GONE, openSharedJobs, type SharedJobs } from './shared-jobs.ts';
 
 /** How long a stopping worker waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
@@ -84,7 +83,7 @@ export async function takePart(
     );
   } catch (error) {
     stopped = describeStop(error, signal, log);
-    if (stopped.message !== STARTER_GONE) {
+    if (stopped.fault !== 'starter_gone') {
       stopped.message = onMachine(stopped.message, member.hostName);
     }
   } finally {
@@ -94,7 +93,7 @@ export async function takePart(
   const ending = { ...context, signal: deps.signal };
   try {
     if (stopped === null && part.hasEnd) await endSharedRun(ending, entered, null);
-    else if (stopped !== null && endsUnlisted(part, stopped.message)) {
+    else if (stopped !== null && endsUnlisted(part, stopped)) {
       // The others wait for the list. Leave last, so that they do not report this worker as lost instead.
       const { isActive } = await readSharedRun(db, run.id);
       if (isActive) await endSharedRun(ending, entered, stopped);
@@ -115,7 +114,7 @@ export async function takePart(
     }
     const figures = await readSharedFigures(db, run.id);
     if (figures === null) throw new Error(`run ${run.id} no longer exists`);
-    const isNeverListed = [STARTER_GONE, STALE_RUN_MESSAGE].includes(figures.errorMessage);
+    const isNeverListed = figures.fault === 'starter_gone' || figures.fault === 'stale';
     if (!part.isListed && isNeverListed && !deps.signal.aborted) return null;
     return reportShared(run.id, figures, progress.failures, stopped?.exitCode ?? null);
   } catch (error) {
@@ -140,8 +139,8 @@ interface Part {
 }
 
 /** Whether a run ends when this member stops, because no other will list the repositories. */
-function endsUnlisted({ entered, isListed }: Part, why: string): boolean {
-  return !isListed && (entered.member.isStarter || why === STARTER_GONE);
+function endsUnlisted({ entered, isListed }: Part, { fault }: Stop): boolean {
+  return !isListed && (entered.member.isStarter || fault === 'starter_gone');
 }
 
 /** Lists the repositories if this member is the starter, and works until nothing is left. Throws what stops it. */
