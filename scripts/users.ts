@@ -3,7 +3,14 @@ import { wrongUsage } from '../lib/command-line.ts';
 import { MIN_PASSWORD_LENGTH } from '../lib/config/values.ts';
 import type { Database } from '../lib/database/database.ts';
 import { hashPassword } from '../lib/security/password.ts';
-import { addUser, changePassword, listUsers, removeUser, USERNAME } from '../lib/users/users.ts';
+import {
+  addUser,
+  changePassword,
+  listUsers,
+  removeUser,
+  setAdmin,
+  USERNAME,
+} from '../lib/users/users.ts';
 import { runProgram } from './command.ts';
 import { withDatabase } from './database.ts';
 import { readHiddenLine } from './hidden-line.ts';
@@ -16,7 +23,7 @@ const program = new Command('npm run users --')
   .addHelpText(
     'after',
     `
-Passwords are read from a prompt on a terminal, else from the first line of stdin, and have at least
+An administrator may also change how backups are made, and what is told to whom. Passwords are read from a prompt on a terminal, else from the first line of stdin, and have at least
 ${MIN_PASSWORD_LENGTH} characters. The user of AUTH_USERNAME is not listed here.`,
   )
   .showHelpAfterError();
@@ -27,11 +34,15 @@ program
   .action(() => {
     run = () => withDatabase(printUsers);
   });
-onUser('add', 'adds a user', async (name) => {
+onUser('add', 'adds a user', async (name, { admin: isAdmin = false }) => {
   const passwordHash = await hashPassword(await readPassword());
-  await withDatabase((db) => addUser(db, name, passwordHash));
-  return print(`added ${name}`);
-});
+  await withDatabase((db) => addUser(db, name, passwordHash, { isAdmin }));
+  return print(isAdmin ? `added ${name}, an administrator` : `added ${name}`);
+}).option('--admin', 'may also change how backups are made, and what is told to whom');
+onUser('admin', 'makes a user an administrator', async (name, { revoke = false }) => {
+  await withDatabase((db) => setAdmin(db, name, !revoke));
+  return print(`${name} is ${revoke ? 'no longer' : 'now'} an administrator`);
+}).option('--revoke', 'take it away instead');
 onUser('password', "changes a user's password and revokes their tokens", async (name) => {
   const passwordHash = await hashPassword(await readPassword());
   await withDatabase((db) => changePassword(db, name, passwordHash));
@@ -48,13 +59,22 @@ onUser(
 
 await runProgram(program, () => run());
 
-function onUser(action: string, description: string, act: (name: string) => Promise<number>): void {
-  program
+interface Options {
+  admin?: boolean;
+  revoke?: boolean;
+}
+
+function onUser(
+  action: string,
+  description: string,
+  act: (name: string, options: Options) => Promise<number>,
+): Command {
+  return program
     .command(action)
     .description(description)
     .argument('<name>', 'name of the user', parseName)
-    .action((name: string) => {
-      run = () => act(name);
+    .action((name: string, options: Options) => {
+      run = () => act(name, options);
     });
 }
 
@@ -73,7 +93,8 @@ async function printUsers(db: Database): Promise<number> {
   const users = await listUsers(db);
   // Not on stdout, where a program would read it as a user.
   if (users.length === 0) process.stderr.write('no users yet: `npm run users -- add NAME`\n');
-  for (const { username, created_at } of users) print(`${username}\t${created_at}`);
+  for (const { username, created_at, is_admin } of users)
+    print(`${username}\t${created_at}${is_admin ? '\tadministrator' : ''}`);
   return 0;
 }
 

@@ -5,6 +5,8 @@ import { time } from './columns.ts';
 export const users = pgTable('users', {
   username: text('username').primaryKey(),
   passwordHash: text('password_hash').notNull(),
+  /** Whether the user may change how backups are made, and what is told to whom. */
+  isAdmin: boolean('is_admin').notNull().default(false),
   createdAt: time('created_at').notNull().defaultNow(),
 });
 

@@ -48,17 +48,14 @@ export function createBackupsApp(
     isForOtherSites: (path) => path.startsWith(BADGES_PATH),
   });
   const requireSecret = requireInternalSecret(deps);
-  const { recognizeReader, requireReader, requireIdentity } = createReaderCheck(
-    deps,
-    requireSecret,
-  );
+  const check = createReaderCheck(deps, requireSecret);
   recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
   app.use(
     '/api/*',
-    recognizeReader,
-    ...protect(deps, { ownAccess, requireAccess: requireReader, maxPerUser }),
+    check.recognizeReader,
+    ...protect(deps, { ownAccess, requireAccess: check.requireReader, maxPerUser }),
   );
   // All but probes are counted; /api counts its own, once the user is recognized.
   const limit = limitRate(deps);
@@ -66,8 +63,11 @@ export function createBackupsApp(
   app.use('/metrics', requireSecret);
   app.use(`${BADGES_PATH}*`, etag());
   for (const { route } of backupsEndpoints) {
-    if (route.access !== 'identified') continue;
-    app.on([route.method.toUpperCase()], [route.path], requireIdentity);
+    const { access, path } = route;
+    if (access !== 'identified' && access !== 'administrator') continue;
+    const method = route.method.toUpperCase();
+    app.on([method], [path], check.requireIdentity);
+    if (access === 'administrator') app.on([method], [path], check.requireAdministrator);
   }
   mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps, { archives, outageMemory }));
   return app;

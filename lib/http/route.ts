@@ -9,9 +9,18 @@ import { describeIssue } from './validation-messages.ts';
 
 /**
  * Who may call a route. OpenAPI documents it, and the access tests check it. `identified` is like `reader`, but
- * requires a credential even if API_REQUIRE_AUTH is false.
+ * requires a credential even if API_REQUIRE_AUTH is false; `administrator` is like that, without users who are not
+ * administrators.
  */
-export type Access = 'public' | 'internal' | 'reader' | 'identified' | 'cron' | 'user' | 'mcp';
+export type Access =
+  | 'public'
+  | 'internal'
+  | 'reader'
+  | 'identified'
+  | 'administrator'
+  | 'cron'
+  | 'user'
+  | 'mcp';
 
 /** A response: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {

@@ -6,7 +6,7 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { endSession } from '../users/ended-sessions.ts';
 import { clearSessionCookie, rejectFalseHttps } from '../users/session-cookie.ts';
 import type { TokenSubject } from '../users/tokens.ts';
-import { notConfigured } from '../users/user-check.ts';
+import { isAdministrator, notConfigured } from '../users/user-check.ts';
 import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
 import type { ObservatoryDeps } from './base/observatory-deps.ts';
 import { issueToken, startSession } from './issue-token.ts';
@@ -125,11 +125,25 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       access: 'user',
       summary: 'Read the user of the access token',
       responses: {
-        200: wrapped('The user.', z.object({ username: z.string() }).meta({ id: 'Me' })),
+        200: wrapped(
+          'The user.',
+          z
+            .object({
+              username: z.string(),
+              is_admin: z.boolean().meta({
+                description:
+                  'Whether the user may change how backups are made, and what is told to whom.',
+              }),
+            })
+            .meta({ id: 'Me' }),
+        ),
       },
     },
-    (_input, _deps: ObservatoryDeps, c) =>
-      sendData(c, 'Read the user of the token', { username: c.get('user') }),
+    async (_input, deps: ObservatoryDeps, c) => {
+      const username = c.get('user');
+      const is_admin = await isAdministrator(deps, username);
+      return sendData(c, 'Read the user of the token', { username, is_admin });
+    },
   ),
 ];
 

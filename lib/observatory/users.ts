@@ -6,7 +6,14 @@ import type { HttpEnv } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { fingerprintHash } from '../security/password.ts';
 import { isConfiguredUser } from '../users/user-check.ts';
-import { addUser, changePassword, listUsers, removeUser, USERNAME } from '../users/users.ts';
+import {
+  addUser,
+  changePassword,
+  listUsers,
+  removeUser,
+  setAdmin,
+  USERNAME,
+} from '../users/users.ts';
 import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
 import type { ObservatoryDeps } from './base/observatory-deps.ts';
 import { startSession } from './issue-token.ts';
@@ -39,6 +46,9 @@ const user = z
     username: z.string(),
     created_at: z.iso.datetime().nullable().meta({ description: 'Null for AUTH_USERNAME.' }),
     is_owner: z.boolean().meta({ description: 'Whether it is AUTH_USERNAME, who manages users.' }),
+    is_admin: z.boolean().meta({
+      description: 'Whether the user may change how backups are made, and what is told to whom.',
+    }),
   })
   .meta({ id: 'User' });
 const named = z.object({ username: z.string() }).meta({ id: 'UserName' });
@@ -47,7 +57,7 @@ const notOwner = refused('Only AUTH_USERNAME manages users.');
 const unknown = refused('There is no such user.');
 const busy = refused('Too many passwords at once, or no database.');
 
-/** GET and POST /users, DELETE /users/:name, PUT /users/:name/password. */
+/** GET and POST /users, PATCH and DELETE /users/:name, PUT /users/:name/password. */
 export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   endpoint(
     {
@@ -72,8 +82,10 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       const others = stored
         // AUTH_USERNAME takes precedence over a user of the same name in the table.
         .filter(({ username }) => !isOwner || username !== self)
-        .map((it) => ({ ...it, is_owner: false }));
-      const owner = { username: self, created_at: null, is_owner: true };
+        .map(({ username, created_at, is_admin }) => {
+          return { username, created_at, is_owner: false, is_admin };
+        });
+      const owner = { username: self, created_at: null, is_owner: true, is_admin: true };
       return sendData(c, 'Read the users', {
         may_manage: isOwner,
         users: isOwner ? [owner, ...others] : others,
@@ -88,7 +100,16 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       summary: 'Add a user, as AUTH_USERNAME',
       body: {
         encoding: 'json',
-        schema: z.object({ username: newName, password: newPassword }).meta({ id: 'NewUser' }),
+        schema: z
+          .object({
+            username: newName,
+            password: newPassword,
+            is_admin: z
+              .boolean()
+              .default(false)
+              .meta({ description: 'Whether the user becomes an administrator.' }),
+          })
+          .meta({ id: 'NewUser' }),
         maxBytes: MAX_BYTES,
       },
       responses: {
@@ -98,14 +119,43 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         503: busy,
       },
     },
-    async ({ body: { username, password } }, deps: ObservatoryDeps, c) => {
+    async ({ body: { username, password, is_admin: isAdmin } }, deps: ObservatoryDeps, c) => {
       requireOwner(c, deps, 'users');
       if (isConfiguredUser(deps.config, username)) {
         throw new AppError('CONFLICT', `user ${username} already exists`);
       }
-      await addUser(deps.db, username, await deps.passwords.hash(password));
-      logChange(c, deps, 'a user was added', username);
+      await addUser(deps.db, username, await deps.passwords.hash(password), { isAdmin });
+      logChange(c, deps, isAdmin ? 'an administrator was added' : 'a user was added', username);
       return sendData(c, 'Added the user', { username }, 201);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'patch',
+      path: '/users/:name',
+      summary: 'Make a user an administrator or take that away, as AUTH_USERNAME',
+      params: z.object({ name: knownName }),
+      body: {
+        encoding: 'json',
+        schema: z.object({ is_admin: z.boolean() }).meta({ id: 'UserRole' }),
+        maxBytes: MAX_BYTES,
+      },
+      responses: {
+        200: wrapped('The user. It holds from the next request on.', named),
+        403: notOwner,
+        404: unknown,
+        409: refused('It is AUTH_USERNAME, which is always an administrator.'),
+      },
+    },
+    async ({ params: { name }, body: { is_admin } }, deps: ObservatoryDeps, c) => {
+      requireOwner(c, deps, 'users');
+      if (isConfiguredUser(deps.config, name))
+        throw new AppError('CONFLICT', `user ${name} is AUTH_USERNAME: always an administrator`);
+      await setAdmin(deps.db, name, is_admin);
+      const what = is_admin ? 'a user became an administrator' : 'an administrator became a user';
+      logChange(c, deps, what, name);
+      return sendData(c, 'Changed the user', { username: name });
     },
   ),
   endpoint(

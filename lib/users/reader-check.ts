@@ -1,10 +1,11 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
 import type { IdentityConfig } from '../config/identity.ts';
+import { AppError } from '../errors.ts';
 import { unauthorized } from '../http/authentication.ts';
 import type { Deps } from '../http/deps.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { createUserCheck, hasToken } from './user-check.ts';
+import { createUserCheck, hasToken, isAdministrator } from './user-check.ts';
 
 /** Access to routes open to both users and programs with the internal secret. */
 export interface ReaderCheck {
@@ -14,6 +15,8 @@ export interface ReaderCheck {
   requireReader: MiddlewareHandler<HttpEnv>;
   /** Like `requireReader`, but applies even if API_REQUIRE_AUTH is false. Runs after `requireReader`. */
   requireIdentity: MiddlewareHandler<HttpEnv>;
+  /** Throws FORBIDDEN for users who are not administrators. Runs after `requireIdentity`. */
+  requireAdministrator: MiddlewareHandler<HttpEnv>;
 }
 
 /** Creates the check. Without JWT_SECRET there are no users, and `requireSecret` alone decides. */
@@ -38,6 +41,13 @@ export function createReaderCheck(
       await users.recognizeUser(c, async () => undefined);
       if (!isKnown(c)) throw unauthorized();
       await users.requireUser(c, next);
+    },
+    async requireAdministrator(c, next) {
+      if (c.get('hasInternalSecret') || (await isAdministrator(deps, c.get('user')))) return next();
+      throw new AppError(
+        'FORBIDDEN',
+        'only an administrator may do this: log in as AUTH_USERNAME, or ask that user to make you one',
+      );
     },
   };
 }

@@ -10,7 +10,7 @@ import { fingerprintHash } from '../security/password.ts';
 import { isEndedSession } from './ended-sessions.ts';
 import { readSessionCookie } from './session-cookie.ts';
 import { createTokens, type TokenClaims, type Tokens } from './tokens.ts';
-import { findPasswordHash, isUser } from './users.ts';
+import { findPasswordHash, isStoredAdmin, isUser } from './users.ts';
 
 /** Identifies users by their access tokens, in `Authorization` or in the session cookie. */
 export interface UserCheck {
@@ -46,6 +46,14 @@ export function isConfiguredUser(
 ): boolean {
   if (AUTH_USERNAME === undefined || AUTH_PASSWORD === undefined) return false;
   return secretsEqual(username, AUTH_USERNAME);
+}
+
+/** Whether a user may change how backups are made and what is told to whom: AUTH_USERNAME, and stored administrators. */
+export async function isAdministrator(
+  { config, db }: Pick<Deps<IdentityConfig>, 'config' | 'db'>,
+  username: string,
+): Promise<boolean> {
+  return isConfiguredUser(config, username) || isStoredAdmin(db, username);
 }
 
 /** Does the rest of the request on behalf of a user. */

@@ -3,18 +3,27 @@ import { AppError } from '../errors.ts';
 
 const insertUser = {
   name: 'insert_user',
-  text: `INSERT INTO users (username, password_hash) VALUES ($1, $2)
+  text: `INSERT INTO users (username, password_hash, is_admin) VALUES ($1, $2, $3)
          ON CONFLICT (username) DO NOTHING RETURNING username`,
 };
 const selectUsers = {
   name: 'list_users',
-  text: `SELECT username, to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS created_at
+  text: `SELECT username, is_admin,
+           to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS created_at
          FROM users WHERE $1::text IS NULL OR username = $1
          ORDER BY username LIMIT $2::int`,
 };
 const updatePassword = {
   name: 'change_password',
   text: 'UPDATE users SET password_hash = $2 WHERE username = $1 RETURNING username',
+};
+const updateAdmin = {
+  name: 'set_user_admin',
+  text: 'UPDATE users SET is_admin = $2 WHERE username = $1 RETURNING username',
+};
+const selectAdmin = {
+  name: 'find_user_admin',
+  text: 'SELECT is_admin FROM users WHERE username = $1',
 };
 const renewPasswordHash = {
   name: 'renew_password_hash',
@@ -49,13 +58,19 @@ export const USERNAME = /^(?!\.{1,2}$)[\p{L}\p{N}._@+-]{1,64}$/u;
 
 export interface User {
   username: string;
+  is_admin: boolean;
   /** ISO 8601 in UTC. */
   created_at: string;
 }
 
 /** Adds a user of the observatory. Throws CONFLICT when the name is taken. */
-export async function addUser(db: Database, username: string, passwordHash: string): Promise<void> {
-  const added = await db.query(insertUser, [username, passwordHash]);
+export async function addUser(
+  db: Database,
+  username: string,
+  passwordHash: string,
+  { isAdmin = false }: { isAdmin?: boolean } = {},
+): Promise<void> {
+  const added = await db.query(insertUser, [username, passwordHash, isAdmin]);
   if (added.length === 0) throw new AppError('CONFLICT', `user ${username} already exists`);
 }
 
@@ -75,6 +90,18 @@ export async function changePassword(
 ): Promise<void> {
   const changed = await db.query(updatePassword, [username, passwordHash]);
   if (changed.length === 0) throw unknownUser(username);
+}
+
+/** Makes a user an administrator, or takes that away. Throws NOT_FOUND for an unknown user. */
+export async function setAdmin(db: Database, username: string, isAdmin: boolean): Promise<void> {
+  const changed = await db.query(updateAdmin, [username, isAdmin]);
+  if (changed.length === 0) throw unknownUser(username);
+}
+
+/** Whether a stored user is an administrator; false for an unknown user. */
+export async function isStoredAdmin(db: Database, username: string): Promise<boolean> {
+  const [found] = await db.query<{ is_admin: boolean }>(selectAdmin, [username]);
+  return found?.is_admin ?? false;
 }
 
 /**

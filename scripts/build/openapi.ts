@@ -93,6 +93,7 @@ const security: Record<Access, Record<string, string[]>[]> = {
   cron: [{ CronBearer: [] }, { InternalSecret: [] }],
   reader: readers,
   identified: readers,
+  administrator: readers,
   user: [{ UserToken: [] }, { UserCookie: [] }],
   mcp: [{ McpBearer: [] }],
 };
@@ -196,7 +197,12 @@ function failures(route: Route): ZodOpenApiResponsesObject {
           ),
         }
       : {}),
-    403: failure('The request comes from a page of another origin.', plain),
+    403: failure(
+      route.access === 'administrator'
+        ? 'The user is not an administrator, or the request comes from a page of another origin.'
+        : 'The request comes from a page of another origin.',
+      plain,
+    ),
     ...(route.body ? { 413: failure('The body is too large.', plain) } : {}),
     ...(route.idFields ? { 422: failure('Malformed id.', plain) } : {}),
     ...(probePaths.has(route.path) ? {} : { 429: failure('Too many requests.', envelope, wait) }),

@@ -16,7 +16,7 @@ import {
 const open = { ...observatoryEnvironment, API_REQUIRE_AUTH: 'false' };
 const routes = backupsEndpoints
   .map(({ route }) => route)
-  .filter(({ access }) => access === 'identified')
+  .filter(({ access }) => access === 'identified' || access === 'administrator')
   .map(({ method, path }) => [method.toUpperCase(), path.replace(/:(\w+)/g, '1')] as const);
 
 const database = useDatabase();

@@ -36,7 +36,7 @@ const proofs: Record<string, string[]> = {
     '"integrity_status":"VALID_UNCOMPROMISED"',
     '"path":"docs/worker.md"',
     'MIT License',
-    '"data":{"username":"admin"}',
+    '"data":{"username":"admin","is_admin":true}',
   ],
   'docs/search.md': ['"source_type":"backup_result"', '"status":"ACTIVE"'],
   'docs/chat-and-reports.md': ['local/hashing-384', '"session_name":"Full disks"', '"report_type"'],

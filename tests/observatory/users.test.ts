@@ -40,9 +40,9 @@ describe('GET /users', () => {
     const { body } = await client.get('/users');
     expect(body.data.may_manage).toBe(true);
     expect(body.data.users).toEqual([
-      { username: ADA.username, created_at: null, is_owner: true },
-      { username: 'grace', created_at: expect.any(String), is_owner: false },
-      { username: 'linus', created_at: expect.any(String), is_owner: false },
+      { username: ADA.username, created_at: null, is_owner: true, is_admin: true },
+      { username: 'grace', created_at: expect.any(String), is_owner: false, is_admin: false },
+      { username: 'linus', created_at: expect.any(String), is_owner: false, is_admin: false },
     ]);
   });
 
@@ -60,7 +60,7 @@ describe('GET /users', () => {
     const { body } = await client.get('/users', grace);
     expect(body.data.may_manage).toBe(false);
     expect(body.data.users).toEqual([
-      { username: 'grace', created_at: expect.any(String), is_owner: false },
+      { username: 'grace', created_at: expect.any(String), is_owner: false, is_admin: false },
     ]);
   });
 });
@@ -88,6 +88,44 @@ describe('POST /users', () => {
   ])('rejects %s', async (_fault, username, password) => {
     const answer = await client.post('/users', { username, password });
     expect(codeOf(answer)).toEqual([400, 'VALIDATION_ERROR']);
+  });
+});
+
+describe('PATCH /users/:name', () => {
+  const roleOf = async () => (await client.get('/auth/me', grace)).body.data.is_admin;
+  const patch = (name: string, is_admin: boolean, as = {}) =>
+    client.send('PATCH', `/users/${name}`, { json: { is_admin }, ...as });
+
+  it('makes an administrator, and takes that away, from the next request on', async () => {
+    expect(await roleOf()).toBe(false);
+    expect((await patch('grace', true)).status).toBe(200);
+    expect(await roleOf()).toBe(true);
+    const [, listed] = (await client.get('/users')).body.data.users;
+    expect(listed).toMatchObject({ username: 'grace', is_admin: true, is_owner: false });
+    expect((await patch('grace', false)).status).toBe(200);
+    expect(await roleOf()).toBe(false);
+  });
+
+  it('refuses administrators, unknown names and AUTH_USERNAME', async () => {
+    await patch('grace', true);
+    expect(codeOf(await patch('linus', true, grace))).toEqual(forbidden);
+    expect(codeOf(await patch('nobody', true))).toEqual([404, 'NOT_FOUND']);
+    expect(codeOf(await patch(ADA.username, false))).toEqual([409, 'CONFLICT']);
+    expect((await client.get('/auth/me')).body.data.is_admin).toBe(true);
+  });
+
+  it('gives a removed and added user no role of the former one', async () => {
+    await patch('grace', true);
+    await client.send('DELETE', '/users/grace');
+    await client.post('/users', { username: 'grace', password: NEW });
+    grace = { token: await tokenOf('grace', NEW) };
+    expect(await roleOf()).toBe(false);
+  });
+
+  it('adds an administrator', async () => {
+    await client.post('/users', { username: 'alan', password: NEW, is_admin: true });
+    const alan = { token: await tokenOf('alan', NEW) };
+    expect((await client.get('/auth/me', alan)).body.data.is_admin).toBe(true);
   });
 });
 

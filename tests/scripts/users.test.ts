@@ -59,6 +59,24 @@ describe('npm run users', () => {
     expect(stdout).toMatch(/^ada\t\S+Z\ngrace\t\S+Z\n$/);
   });
 
+  it('adds an administrator, makes one, and takes that away', async () => {
+    const added = await users(['add', 'margaret', '--admin'], `${PASSWORD}\n`);
+    expect(added.stdout).toBe('added margaret, an administrator\n');
+    expect((await users(['admin', 'grace'])).stdout).toBe('grace is now an administrator\n');
+    expect((await users(['list'])).stdout).toMatch(
+      /^ada\t\S+Z\ngrace\t\S+Z\tadministrator\nmargaret\t\S+Z\tadministrator\n$/,
+    );
+    expect((await users(['admin', 'grace', '--revoke'])).stdout).toBe(
+      'grace is no longer an administrator\n',
+    );
+    await users(['remove', 'margaret']);
+    expect((await users(['list'])).stdout).not.toContain('administrator');
+    expect(await users(['admin', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: 'user nobody does not exist\n',
+    });
+  });
+
   it('ends after its work even if its stdin stays open', async () => {
     const adding = startScript('users', {
       args: ['add', 'edsger'],

@@ -197,6 +197,8 @@ const requests: Record<string, Make> = {
     return { path: '/reports', answers: 200 };
   },
   'POST /users': () => json('/users', newUser(), 201),
+  'PATCH /users/:name': async (world) =>
+    json(`/users/${await makeUser(world)}`, { is_admin: true }),
   'DELETE /users/:name': async (world) => ({
     path: `/users/${await makeUser(world)}`,
     answers: 200,

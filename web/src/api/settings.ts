@@ -73,8 +73,15 @@ export const users = queryOptions({
   queryFn: async () => (await body(api.GET('/users'))).data,
 });
 
-export async function addUser(user: Schemas['NewUser']): Promise<void> {
+export async function addUser(
+  user: Pick<Schemas['User'], 'username' | 'is_admin'> & { password: string },
+): Promise<void> {
   await api.POST('/users', { body: user });
+}
+
+/** Makes a user an administrator, or takes that away. */
+export async function setAdmin(name: string, is_admin: boolean): Promise<void> {
+  await api.PATCH('/users/{name}', { params: { path: { name } }, body: { is_admin } });
 }
 
 /** Removes a user with everything that belongs to them. */

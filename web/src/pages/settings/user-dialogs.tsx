@@ -1,20 +1,23 @@
-import { PasswordInput, Text, TextInput } from '@mantine/core';
+import { Checkbox, PasswordInput, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { addUser, changePassword, removeUser, users } from '../../api/settings.ts';
+import { addUser, changePassword, removeUser, setAdmin, users } from '../../api/settings.ts';
 import { ActionDialog } from './action-dialog.tsx';
 
 const MIN_PASSWORD_LENGTH = 12;
 const MAX_PASSWORD_LENGTH = 1024;
 const MAX_NAME_LENGTH = 64;
+const ADMINISTRATOR =
+  'Administrators may change how backups are made, and what is told to whom. They do not manage users.';
 
 export function AddUser({ close }: { close(): void }) {
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
+  const [isAdmin, setIsAdmin] = useState(false);
   return (
     <ActionDialog
       title="Add a user"
       action="Add"
-      act={() => addUser({ username, password })}
+      act={() => addUser({ username, password, is_admin: isAdmin })}
       done={`${username} can log in now`}
       changes={users.queryKey}
       close={close}
@@ -30,8 +33,41 @@ export function AddUser({ close }: { close(): void }) {
         data-autofocus
       />
       <NewPassword value={password} onChange={setPassword} />
+      <Checkbox
+        label="Administrator"
+        description={ADMINISTRATOR}
+        checked={isAdmin}
+        onChange={({ currentTarget: { checked } }) => setIsAdmin(checked)}
+      />
     </ActionDialog>
   );
+}
+
+/** Asks before a user becomes an administrator, or is no longer one. */
+export function ChangeRole({ name, isAdmin, close }: ChangeRoleProps) {
+  return (
+    <ActionDialog
+      title={isAdmin ? `Make ${name} a user?` : `Make ${name} an administrator?`}
+      action={isAdmin ? 'Make a user' : 'Make an administrator'}
+      act={() => setAdmin(name, !isAdmin)}
+      done={isAdmin ? `${name} is no longer an administrator` : `${name} is an administrator now`}
+      changes={users.queryKey}
+      close={close}
+    >
+      <Text>
+        {isAdmin
+          ? 'They still see everything, and change nothing about how backups are made.'
+          : ADMINISTRATOR}
+      </Text>
+    </ActionDialog>
+  );
+}
+
+interface ChangeRoleProps {
+  name: string;
+  /** Whether the user is an administrator now. */
+  isAdmin: boolean;
+  close(): void;
 }
 
 interface ChangePasswordProps {

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Paper, Stack, Text } from '@mantine/core';
+import { Alert, Badge, Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
@@ -7,9 +7,13 @@ import { users } from '../../api/settings.ts';
 import { Age } from '../../parts/age.tsx';
 import { Loaded } from '../../parts/loading.tsx';
 import { Section } from './section.tsx';
-import { AddUser, ChangePassword, RemoveUser } from './user-dialogs.tsx';
+import { AddUser, ChangePassword, ChangeRole, RemoveUser } from './user-dialogs.tsx';
 
-type OpenDialog = { to: 'add' } | { to: 'change' | 'remove'; name: string } | null;
+type OpenDialog =
+  | { to: 'add' }
+  | { to: 'change' | 'remove'; name: string }
+  | { to: 'role'; name: string; isAdmin: boolean }
+  | null;
 
 /** The users who may log in. */
 export function Users() {
@@ -20,7 +24,7 @@ export function Users() {
   return (
     <Section
       title="Users"
-      about="The AUTH_USERNAME user owns this installation and manages the others. All users see all backups; chats, reports and keys are private to each user."
+      about="The AUTH_USERNAME user owns this installation and manages the others. Administrators may change how backups are made. All users see all backups; chats, reports and keys are private to each user."
     >
       <Loaded query={query}>
         {({ users, may_manage }) => (
@@ -44,6 +48,7 @@ export function Users() {
       {dialog?.to === 'change' && (
         <ChangePassword name={dialog.name} isOwn={dialog.name === self?.username} close={close} />
       )}
+      {dialog?.to === 'role' && <ChangeRole {...dialog} close={close} />}
       {dialog?.to === 'remove' && <RemoveUser name={dialog.name} close={close} />}
     </Section>
   );
@@ -56,13 +61,13 @@ interface UserRowProps {
 }
 
 function UserRow({ user, mayManage, open }: UserRowProps) {
-  const { username: name, created_at, is_owner } = user;
+  const { username: name, created_at, is_owner, is_admin: isAdmin } = user;
   return (
     <Paper withBorder p="sm" radius="md">
       <Group justify="space-between">
         <div style={{ minWidth: 0 }}>
           <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-            <bdi>{name}</bdi>
+            <bdi>{name}</bdi> {isAdmin && <Badge variant="light">Administrator</Badge>}
           </Text>
           <Text size="sm" c="dimmed">
             {created_at === null ? (
@@ -84,6 +89,16 @@ function UserRow({ user, mayManage, open }: UserRowProps) {
             >
               Change password
             </Button>
+            {mayManage && (
+              <Button
+                size="xs"
+                variant="default"
+                onClick={() => open({ to: 'role', name, isAdmin })}
+                aria-label={isAdmin ? `Make ${name} a user` : `Make ${name} an administrator`}
+              >
+                {isAdmin ? 'Make a user' : 'Make an administrator'}
+              </Button>
+            )}
             {mayManage && (
               <Button
                 size="xs"
