@@ -132,7 +132,12 @@ export function startArchiveProcess(options: ArchiveWorkOptions): ArchiveWork {
     describe: (repository, signal) => ask('describe', [repository], signal),
     list: (repository, request, signal) => ask('list', [repository, request], signal),
     identify: (repository, signal) => ask('identify', [repository], signal),
-    readFile: (repository, path, signal) => ask('readFile', [repository, path], signal),
+    readFile: (repository, path, tip, signal) => ask('readFile', [repository, path, tip], signal),
+    compare: (repository, request, signal) => ask('compare', [repository, request], signal),
+    compareFile: (repository, request, signal) => ask('compareFile', [repository, request], signal),
+    openZip: (repository, request, signal) => ask('openZip', [repository, request], signal),
+    readZip: (zip, signal) => ask('readZip', [zip], signal),
+    closeZip: (zip, signal) => ask('closeZip', [zip], signal),
   };
 }
 
@@ -148,5 +153,10 @@ export function loadArchiveWork(options: ArchiveWorkOptions): ArchiveWork {
     list: async (...given) => (await load()).list(...given),
     identify: async (...given) => (await load()).identify(...given),
     readFile: async (...given) => (await load()).readFile(...given),
+    compare: async (...given) => (await load()).compare(...given),
+    compareFile: async (...given) => (await load()).compareFile(...given),
+    openZip: async (...given) => (await load()).openZip(...given),
+    readZip: async (...given) => (await load()).readZip(...given),
+    closeZip: async (...given) => (await load()).closeZip(...given),
   };
 }

@@ -1,17 +1,23 @@
 import { basename } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
+import { AppError } from '../errors.ts';
 import { ArchiveFault, type FaultKind } from './base/archive-fault.ts';
 import type { RecordedArchive } from './base/archive-owner.ts';
 import { createWorkspaces } from './base/git-workspace.ts';
 import type { ArchiveLimits } from './base/limits.ts';
 import { type OpenArchive, openRecorded } from './base/open-archive.ts';
 import type { ArchiveEntry, Verification } from './base/results.ts';
-import { extractFromBundle, listBundle } from './bundle-contents.ts';
+import { extractFromBundle, listBundle, type ZipRequest, zipBundle } from './bundle-contents.ts';
+import type { TipChoice } from './chain/find-tip.ts';
 import { readChain } from './chain/read-chain.ts';
+import { compareFile, type FileComparison } from './compare/compare-file.ts';
+import { type Comparison, compareVersions } from './compare/compare-versions.ts';
+import type { CompareRequest } from './compare/compared.ts';
 import type { ListRequest } from './contents/list-tree.ts';
 import { describeExamination, examineArchive, judgeIntact } from './examine-archive.ts';
 import { createKeptUnpacked, identifyArchive } from './kept-unpacked.ts';
+import { createOpenZips } from './open-zips.ts';
 import { readRecordedHash } from './recorded-hash.ts';
 import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 import { MAX_LISTED_REFS } from './verify-bundle.ts';
@@ -99,14 +105,40 @@ export interface ArchiveState {
 export interface ArchiveWork {
   check(repository: string, signal: AbortSignal): Promise<ArchiveCheck>;
   describe(repository: string, signal: AbortSignal): Promise<ArchiveFacts>;
-  list(repository: string, request: ListRequest, signal: AbortSignal): Promise<ArchivePage>;
+  list(
+    repository: string,
+    request: ListRequest & TipChoice,
+    signal: AbortSignal,
+  ): Promise<ArchivePage>;
   identify(repository: string, signal: AbortSignal): Promise<ArchiveState>;
   /** Reads one file of at most `extractedBytes`. */
   readFile(
     repository: string,
     path: string,
+    tip: TipChoice,
     signal: AbortSignal,
   ): Promise<ArchiveState & { bytes: Uint8Array }>;
+  /** Compares two versions. */
+  compare(
+    repository: string,
+    request: CompareRequest & { limit: number },
+    signal: AbortSignal,
+  ): Promise<Comparison>;
+  /** Compares a file of two versions. */
+  compareFile(
+    repository: string,
+    request: CompareRequest & { path: string },
+    signal: AbortSignal,
+  ): Promise<FileComparison>;
+  /** Begins a zip of a folder, of a commit at `date`. It must be read to its end, or closed. */
+  openZip(
+    repository: string,
+    request: ZipRequest,
+    signal: AbortSignal,
+  ): Promise<{ zip: number; date: string }>;
+  /** The next bytes of a zip; null at its end. */
+  readZip(zip: number, signal: AbortSignal): Promise<Uint8Array | null>;
+  closeZip(zip: number, signal: AbortSignal): Promise<void>;
 }
 
 /** Does the work in this process. */
@@ -114,6 +146,7 @@ export function createArchiveWork(options: ArchiveWorkOptions): ArchiveWork {
   const { findRecord, clock, limits } = options;
   const workspaces = createWorkspaces(options);
   const kept = createKeptUnpacked(options.scratchFolder);
+  const zips = createOpenZips(limits.zipPauseMs);
   const checksWith = (signal: AbortSignal) => ({ workspaces, kept, limits, signal });
 
   async function use<Answer>(
@@ -166,20 +199,57 @@ export function createArchiveWork(options: ArchiveWorkOptions): ArchiveWork {
         const { entries, truncated } =
           archive.format === 'bundle'
             ? await listBundle(archive, request, { ...checks, clock })
-            : await listTarball(archive.handle, request, checks);
+            : await listTarball(onlyWhole(archive, request), request, checks);
         return { repository, archive: archive.name, format: archive.format, entries, truncated };
       }),
     identify: (repository, signal) => use(repository, signal, readState),
-    readFile: (repository, path, signal) =>
+    compare: (repository, request, signal) =>
+      use(repository, signal, async (archive) => {
+        const checks = { ...checksWith(signal), clock };
+        const found = await compareVersions(onlyBundle(archive), request, checks);
+        return { repository, archive: archive.name, ...found };
+      }),
+    compareFile: (repository, request, signal) =>
+      use(repository, signal, async (archive) => {
+        const checks = { ...checksWith(signal), clock };
+        const found = await compareFile(onlyBundle(archive), request, checks);
+        return { repository, archive: archive.name, ...found };
+      }),
+    openZip: (repository, request, signal) =>
+      zips.open(
+        (ready, stop) =>
+          use(repository, signal, (archive) =>
+            zipBundle(onlyBundle(archive), request, { ...checksWith(stop), clock }, ready),
+          ),
+        signal,
+      ),
+    readZip: (zip) => zips.read(zip),
+    closeZip: (zip) => zips.close(zip),
+    readFile: (repository, path, tip, signal) =>
       use(repository, signal, async (archive) => {
         const state = await readState(archive);
         const { bytes } =
           archive.format === 'bundle'
-            ? await extractFromBundle(archive, path, checksWith(signal))
-            : await extractFromTarball(archive.handle, path, checksWith(signal));
+            ? await extractFromBundle(archive, path, tip, checksWith(signal))
+            : await extractFromTarball(onlyWhole(archive, tip), path, checksWith(signal));
         return { ...state, bytes };
       }),
   };
+}
+
+/** Throws CONFLICT for a tar.gz of an earlier release, which has neither versions nor a history. */
+function onlyBundle(archive: OpenArchive): OpenArchive {
+  if (archive.format === 'bundle') return archive;
+  throw new AppError('CONFLICT', `${archive.name} is not a git bundle, and has no versions`);
+}
+
+/** The file of a tar.gz, which can only be read as a whole. Throws CONFLICT if a part is wanted. */
+function onlyWhole(
+  archive: OpenArchive,
+  { version, ref, isFlat }: TipChoice & Pick<ListRequest, 'isFlat'>,
+): OpenArchive['handle'] {
+  const isWhole = version === undefined && ref === undefined && isFlat !== true;
+  return isWhole ? archive.handle : onlyBundle(archive).handle;
 }
 
 async function readState(archive: OpenArchive): Promise<ArchiveState> {

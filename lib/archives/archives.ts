@@ -100,7 +100,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
       return inTurn(call, async () => {
         const { archive, id } = await work.identify(repository, signal);
         const shown = await showOnce(JSON.stringify([id, filePath]), async () => {
-          const { bytes } = await work.readFile(repository, filePath, signal);
+          const { bytes } = await work.readFile(repository, filePath, {}, signal);
           return showContent({ path: filePath, bytes: asBuffer(bytes) }, redactor);
         });
         const facts = { repository, archive, path: filePath, ...shown.notes };

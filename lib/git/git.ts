@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { loadOnce } from '../async.ts';
 import { gitVariables } from '../config/git.ts';
 import { type Environment, readConfig } from '../config/read.ts';
@@ -54,6 +55,8 @@ export interface Git {
   write(args: readonly string[], file: { fd: number }, options?: GitOptions): Promise<void>;
   /** Runs git and yields its records of at most 1 MiB, terminated by `separator`. Throws GitError. */
   stream(args: readonly string[], separator: string, options?: GitOptions): AsyncIterable<string>;
+  /** Runs git and yields its raw output, of any length. Throws GitError. */
+  chunks(args: readonly string[], options?: GitOptions): AsyncIterable<Uint8Array>;
 }
 
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20;
@@ -253,6 +256,32 @@ export function createGit(
     return choose();
   };
 
+  async function* readWhole<Part>(
+    args: readonly string[],
+    options: GitOptions,
+    split: (output: Readable) => AsyncIterable<Part>,
+  ): AsyncIterable<Part> {
+    const { child, group, ended, failure } = await start(args, options, 'streamed');
+    let drained = false;
+    let broken: unknown = null;
+    try {
+      if (child.stdout) yield* split(child.stdout);
+      drained = true;
+    } catch (error) {
+      if (error instanceof RecordTooLong)
+        throw new GitError('git wrote a line that is too long', 'output');
+      broken = error;
+    } finally {
+      // Stop the process when the consumer stops early or the stream breaks.
+      if (!drained) group.stop();
+      await ended;
+      signal.throwIfAborted();
+    }
+    await check(ended, failure);
+    // Only git that was stopped leaves its output open.
+    if (broken !== null) throw broken;
+  }
+
   return {
     async read(args, options = {}) {
       return Buffer.from(await readBytes(args, options)).toString();
@@ -262,27 +291,9 @@ export function createGit(
       const { ended, failure } = await start(args, options, file);
       await check(ended, failure);
     },
-    async *stream(args, separator, options = {}) {
-      const { child, group, ended, failure } = await start(args, options, 'streamed');
-      let drained = false;
-      let broken: unknown = null;
-      try {
-        yield* splitRecords(child.stdout?.setEncoding('utf8') ?? [], separator);
-        drained = true;
-      } catch (error) {
-        if (error instanceof RecordTooLong)
-          throw new GitError('git wrote a line that is too long', 'output');
-        broken = error;
-      } finally {
-        // Stop the process when the consumer stops early or the stream breaks.
-        if (!drained) group.stop();
-        await ended;
-        signal.throwIfAborted();
-      }
-      await check(ended, failure);
-      // Only git that was stopped leaves its output open.
-      if (broken !== null) throw broken;
-    },
+    stream: (args, separator, options = {}) =>
+      readWhole(args, options, (output) => splitRecords(output.setEncoding('utf8'), separator)),
+    chunks: (args, options = {}) => readWhole(args, options, (output) => output),
   };
 }
 

@@ -5,10 +5,17 @@ import { corrupt } from '../archives/base/archive-fault.ts';
 import type { FindRecord } from '../archives/base/archive-owner.ts';
 import { createWorkspaces, isRejection, type Workspace } from '../archives/base/git-workspace.ts';
 import { type OpenArchive, openArchive } from '../archives/base/open-archive.ts';
+import { chooseVersion, type VersionChoice } from '../archives/chain/choose-version.ts';
 import { hashWhile } from '../archives/chain/hash-while.ts';
 import { proveHistory } from '../archives/chain/prove-history.ts';
 import { type Chain, type ChainFile, named, readChain } from '../archives/chain/read-chain.ts';
 import { readManifest } from '../archives/chain/read-manifests.ts';
+import {
+  onlyRef,
+  refsOfBundle,
+  refsOfManifest,
+  type VersionRefs,
+} from '../archives/chain/version-refs.ts';
 import { describeRejection, unpackBundle } from '../archives/unpack-bundle.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
@@ -17,10 +24,8 @@ import { AppError } from '../errors.ts';
 import { isSystemError } from '../files.ts';
 import { initRepository } from '../git/init-repository.ts';
 import { checkOut, type Unwritten } from './check-out.ts';
-import { chooseVersion, type VersionChoice } from './choose-version.ts';
 import { requireRoom } from './measure-work-tree.ts';
 import { inParent, moveTo } from './target.ts';
-import { onlyRef, refsOfBundle, refsOfManifest, type VersionRefs } from './version-refs.ts';
 import { readHeadCommit, writeRefs } from './write-refs.ts';
 
 /** What to restore, and where to. */

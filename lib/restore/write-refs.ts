@@ -1,9 +1,9 @@
 import { corrupt } from '../archives/base/archive-fault.ts';
 import { isRejection } from '../archives/base/git-workspace.ts';
+import type { VersionRefs } from '../archives/chain/version-refs.ts';
 import type { Git } from '../git/git.ts';
 import { listRefs } from '../git/list-refs.ts';
 import { writePackedRefs } from '../git/packed-refs.ts';
-import type { VersionRefs } from './version-refs.ts';
 
 /**
  * Creates refs and HEAD in a repository without refs, then reads them back with git. Throws CORRUPT_ARCHIVE if git

@@ -17,6 +17,7 @@ const pathOf = (route: Route) => {
 };
 const queries = {
   '/archive/file': '?path=a',
+  '/compare/file': '?path=a',
   '/api/evidence': '?from=2026-01-01&to=2026-02-01',
 };
 const bodies: Record<string, unknown> = {

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { VersionChoice } from '../../lib/restore/choose-version.ts';
+import type { VersionChoice } from '../../lib/archives/chain/choose-version.ts';
 import { restoreVersion } from '../../lib/restore/restore.ts';
 import { type ArchiveFolder, createArchiveFolder } from '../support/archives.ts';
 import { createChain, type TestChain } from '../support/chains.ts';

@@ -109,6 +109,15 @@ const requests: Record<string, Make> = {
   'GET /api/repos/:owner/:name/archive/files': () => archive('/files'),
   'GET /api/repos/:owner/:name/archive/file': () => archive('/file?path=a.txt'),
   'GET /api/repos/:owner/:name/archive/bundle': () => archive('/bundle'),
+  'GET /api/repos/:owner/:name/archive/zip': () => archive('/zip'),
+  'GET /api/repos/:owner/:name/compare': () => ({
+    path: '/api/repos/ada/app/compare',
+    answers: 200,
+  }),
+  'GET /api/repos/:owner/:name/compare/file': () => ({
+    path: '/api/repos/ada/app/compare/file?path=a.txt',
+    answers: 200,
+  }),
   'POST /api/fixes': () => json('/api/fixes', { title: 'Fixed', description: 'It was down.' }, 201),
   // Each caller repeats a request that is already queued, and withdraws their own.
   'POST /api/run-requests': async (world) => {

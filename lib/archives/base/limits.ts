@@ -16,7 +16,16 @@ export interface ArchiveLimits {
   gitTimeoutMs: number;
   /** The size for which a git command gets one more millisecond. */
   gitBytesPerMs: number;
-  /** Time limit of listing a tree, once the bundle is unpacked. */
+  /** Files of a folder that is sent as a zip, and the sum of their sizes. */
+  zippedFiles: number;
+  zippedBytes: number;
+  /** Time limit of sending a zip, and how long its client may pause. */
+  zipTimeoutMs: number;
+  zipPauseMs: number;
+  /** Size of each of two files that are compared line by line, and of the difference that is shown. */
+  comparedBytes: number;
+  differenceBytes: number;
+  /** Time limit of listing a tree, or of comparing two, once the bundle is unpacked. */
   listTimeoutMs: number;
 }
 
@@ -30,5 +39,11 @@ export const archiveLimits: ArchiveLimits = {
   gitTimeoutMs: 3 * 60_000,
   // A busy machine with two cores unpacks five times as fast.
   gitBytesPerMs: 1_000,
+  zippedFiles: 100_000,
+  zippedBytes: 4 * 2 ** 30,
+  zipTimeoutMs: 60 * 60_000,
+  zipPauseMs: 2 * 60_000,
+  comparedBytes: 2 * 2 ** 20,
+  differenceBytes: 256 * 2 ** 10,
   listTimeoutMs: 20_000,
 };

@@ -5,10 +5,14 @@ import { incomplete } from '../base/archive-fault.ts';
 import type { ArchiveLimits } from '../base/limits.ts';
 import type { ArchiveEntry, EntryType } from '../base/results.ts';
 
-/** A commit in a repository. */
-export interface Tree {
+/** The objects of an archive, in a repository without refs. */
+export interface Objects {
   git: Git;
   gitDir: string;
+}
+
+/** A commit, or a tag of one, whose files are read. */
+export interface Tree extends Objects {
   commit: string;
 }
 
@@ -25,6 +29,8 @@ export interface ListRequest {
   /** How many of these to skip. Default: 0. */
   offset?: number;
   limit: number;
+  /** Only what is in the folder `prefix` itself, with its subfolders. Default: all files below. */
+  isFlat?: boolean | undefined;
 }
 
 /**
@@ -34,14 +40,15 @@ export interface ListRequest {
  */
 export async function listTree(
   tree: Tree,
-  { prefix, offset = 0, limit }: ListRequest,
+  { prefix, offset = 0, limit, isFlat = false }: ListRequest,
   { limits, clock }: { limits: ArchiveLimits; clock: Clock },
 ): Promise<TreeListing> {
   const entries: ArchiveEntry[] = [];
   let characters = 0;
   let toSkip = offset;
   try {
-    for await (const entry of walk(tree, prefix, clock.now() + limits.listTimeoutMs, clock)) {
+    const deadline = clock.now() + limits.listTimeoutMs;
+    for await (const entry of walk(tree, prefix, { deadline, clock, isFlat })) {
       if (toSkip-- > 0) continue;
       characters += JSON.stringify(entry).length + 1;
       const isFull = entries.length === limit || characters > limits.listedCharacters;
@@ -62,7 +69,7 @@ export async function listTree(
 }
 
 /** Whether a limit of git or of ours was exceeded. In a tree of 100,000 levels git reports it or crashes. */
-function isOutOfBounds({ fault, message }: GitError): boolean {
+export function isOutOfBounds({ fault, message }: GitError): boolean {
   return fault !== 'missing' && (fault !== 'failed' || /maximum allowed tree depth/.test(message));
 }
 
@@ -70,8 +77,7 @@ function isOutOfBounds({ fault, message }: GitError): boolean {
 async function* walk(
   { git, gitDir, commit }: Tree,
   prefix: string,
-  deadline: number,
-  clock: Clock,
+  { deadline, clock, isFlat }: { deadline: number; clock: Clock; isFlat: boolean },
 ): AsyncGenerator<ArchiveEntry> {
   const list = async function* (recursive: boolean, ...what: string[]) {
     const options = ['-z', '-l', '--full-tree', ...(recursive ? ['-r'] : [])];
@@ -83,6 +89,11 @@ async function* walk(
   };
   const folder = folderOf(prefix);
   const within = folder === '' ? [] : [folder];
+  if (isFlat) {
+    if (prefix !== folder) throw new AppError('NOT_FOUND', 'the archive has no such folder');
+    for await (const { entry } of list(false, commit, ...within)) yield entry;
+    return;
+  }
   if (prefix === folder) {
     for await (const { entry } of list(true, commit, ...within)) {
       if (entry.path.startsWith(prefix)) yield entry;
@@ -101,6 +112,17 @@ async function* walk(
       }
     }
   }
+}
+
+/** Finds a file or folder by its path; null if there is none. Throws GitError. */
+export async function findInTree(
+  { git, gitDir, commit }: Tree,
+  path: string,
+): Promise<{ entry: ArchiveEntry; id: string } | null> {
+  const options = [`--git-dir=${gitDir}`, '--literal-pathspecs'];
+  const args = [...options, 'ls-tree', '-z', '-l', '--full-tree', '--', commit, path];
+  const lines = (await git.read(args)).split('\0').filter((line) => line !== '');
+  return lines.map(parseEntry).find(({ entry }) => entry.path === path) ?? null;
 }
 
 /**

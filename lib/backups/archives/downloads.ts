@@ -3,12 +3,16 @@ import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 const MAX_NAME_CHARS = 200;
 
 /**
- * Headers of a download. Its content is untrusted: a browser must save it, never show it as a page of this server.
+ * Headers of a download; `sizeBytes` is null if it is not known yet. Its content is untrusted: a browser must save it, never show it as a page of this server.
  */
-export function downloadHeaders(name: string, sizeBytes: number): Record<string, string> {
+export function downloadHeaders(
+  name: string,
+  sizeBytes: number | null,
+  contentType = 'application/octet-stream',
+): Record<string, string> {
   return {
-    'Content-Type': 'application/octet-stream',
-    'Content-Length': String(sizeBytes),
+    'Content-Type': contentType,
+    ...(sizeBytes === null ? {} : { 'Content-Length': String(sizeBytes) }),
     'Content-Disposition': dispositionOf(name),
     'Content-Security-Policy': "default-src 'none'; sandbox",
     'X-Content-Type-Options': 'nosniff',

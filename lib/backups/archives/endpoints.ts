@@ -8,11 +8,12 @@ import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint, type RouteResponse } from '../../http/route.ts';
 import type { ServedArchives } from '../base/archives-deps.ts';
 import type { BackupsDeps } from '../base/backups-deps.ts';
-import { pageInput } from '../base/input.ts';
+import { comparedEntries, pageInput } from '../base/input.ts';
 import { downloadHeaders } from './downloads.ts';
-import { archiveCheck, archiveFacts, archiveFiles } from './shapes.ts';
+import { archiveCheck, archiveFacts, archiveFiles, comparison, fileComparison } from './shapes.ts';
 
 const BASE = '/api/repos/:owner/:name/archive';
+const COMPARE = '/api/repos/:owner/:name/compare';
 
 /** The longest part of a name, with the time at which its archive was set aside. */
 const MAX_PART_LENGTH = 280;
@@ -34,6 +35,39 @@ const path = z
   .max(4096)
   .refine((text) => !text.includes('\0'), 'must not contain NUL');
 
+const versionNumber = z
+  .string('must be given once')
+  .regex(/^[1-9]\d{0,8}$/, 'must be the number of a version')
+  .transform(Number)
+  .optional();
+
+const aboutVersion = (description: string) => ({
+  description,
+  override: ({ jsonSchema }: { jsonSchema: object }) => {
+    Object.assign(jsonSchema, { type: 'integer', minimum: 1, pattern: undefined });
+  },
+});
+
+const ref = z.string('must be given once').min(1).max(4096);
+
+const tipInput = z.object({
+  version: versionNumber.meta(aboutVersion('The number of a version. Default: the newest.')),
+  ref: ref.optional().meta({
+    description: 'A branch or tag of the version. Default: its default branch.',
+  }),
+});
+
+const compareInput = z.object({
+  from: versionNumber.meta(
+    aboutVersion('The number of the earlier version. Default: the one before `to`.'),
+  ),
+  to: versionNumber.meta(aboutVersion('The number of the later version. Default: the newest.')),
+  ref: ref.optional().meta({
+    description:
+      'The branch or tag whose files are compared. Default: the default branch of each version.',
+  }),
+});
+
 const failed = (description: string): RouteResponse => ({ description, schema: plainError });
 const download = (description: string): RouteResponse => ({
   description,
@@ -47,7 +81,7 @@ const unreadable = {
   413: failed('The archive is too large to be read here.'),
 };
 
-/** GET /api/repos/:owner/:name/archive, …/files, …/file and …/bundle; POST …/verify. */
+/** GET /api/repos/:owner/:name/archive, …/files, …/file, …/zip and …/bundle, POST …/verify, and GET …/compare. */
 export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
@@ -84,7 +118,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       path: `${BASE}/files`,
       summary: 'List the files of the archive of a repository',
-      description: 'For a bundle, the files of the default branch.',
+      description: 'For a bundle, the files of a branch of a version.',
       query: z.object({
         path: path.default('').meta({
           description: 'Only paths that start with this text, such as src/.',
@@ -101,6 +135,18 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
             },
           }),
         limit: pageInput.shape.limit,
+        folders: z
+          .enum(['true', 'false'], 'must be true or false')
+          .transform((text) => text === 'true')
+          .optional()
+          .meta({
+            description:
+              'true: only what is in the folder `path` itself, with its subfolders. false, the default: all files below.',
+            override: ({ jsonSchema }) => {
+              Object.assign(jsonSchema, { type: 'boolean', enum: undefined });
+            },
+          }),
+        ...tipInput.shape,
       }),
       responses: {
         200: { description: 'Files.', schema: archiveFiles },
@@ -109,9 +155,9 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ params, query }, deps: BackupsDeps, c) => {
-      const { path: prefix, cursor: offset = 0, limit } = query;
+      const { path: prefix, cursor: offset = 0, limit, folders: isFlat, ...tip } = query;
       const page = await withArchives(deps, c, params, (archives, repository, call) =>
-        archives.list(repository, { prefix, offset, limit }, call),
+        archives.list(repository, { prefix, offset, limit, isFlat, ...tip }, call),
       );
       const read = page.entries.length;
       // If no entry was read, `next` would repeat the same call.
@@ -130,6 +176,7 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
         path: path.min(1).meta({
           description: 'Relative path with forward slashes and without "..".',
         }),
+        ...tipInput.shape,
       }),
       responses: {
         200: download('The file.'),
@@ -137,13 +184,88 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
         404: failed('No such archive or file.'),
       },
     },
-    async ({ params, query }, deps: BackupsDeps, c) => {
+    async ({ params, query: { path, ...tip } }, deps: BackupsDeps, c) => {
       const bytes = await withArchives(deps, c, params, (archives, repository, call) =>
-        archives.readFile(repository, query.path, call),
+        archives.readFile(repository, path, tip, call),
       );
-      const name = query.path.split('/').findLast((name) => name !== '') ?? '';
+      const name = path.split('/').findLast((name) => name !== '') ?? '';
       return c.body(new Uint8Array(bytes), 200, downloadHeaders(name, bytes.length));
     },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: `${BASE}/zip`,
+      summary: 'Download a folder of the archive of a repository, or all files, as a zip',
+      description: `At most ${archiveLimits.zippedFiles} files of ${archiveLimits.zippedBytes / 2 ** 30} GiB. The bytes as archived, secrets included. Symbolic links are files that contain their targets, and unsafe names are replaced; a file READ-ME-FIRST.txt names them. The connection breaks if something cannot be read once it has begun.`,
+      query: z.object({
+        path: path.default('').meta({
+          description: 'The path of a folder, without ".."; all files by default.',
+        }),
+        ...tipInput.shape,
+      }),
+      responses: {
+        200: { description: 'The zip.', contentType: 'application/zip' },
+        ...unreadable,
+        404: failed('No such archive, version or folder.'),
+      },
+    },
+    async ({ params, query }, deps: BackupsDeps, c) => {
+      const { stream } = await withArchives(deps, c, params, (archives, repository, call) =>
+        archives.zip(repository, query, call),
+      );
+      const headers = downloadHeaders(zipName(params.name, query), null, 'application/zip');
+      if (c.req.method !== 'HEAD') return c.body(stream, 200, headers);
+      await stream.cancel();
+      return c.body(null, 200, headers);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: COMPARE,
+      summary: 'Compare two versions of a repository',
+      description:
+        'Where branches and tags point, the commits that only one of them has, and the files of one branch. Lists have at most `limit` entries, and counts have limits too: `truncated` says whether there are, or may be, more.',
+      query: z.object({ ...compareInput.shape, limit: comparedEntries }),
+      responses: {
+        200: { description: 'How they differ.', schema: comparison },
+        404: failed('There is no archive of this repository, or it has no such version.'),
+        ...unreadable,
+      },
+    },
+    async ({ params, query }, deps: BackupsDeps, c) =>
+      c.json(
+        await withArchives(deps, c, params, (archives, repository, call) =>
+          archives.compare(repository, query, call),
+        ),
+      ),
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: `${COMPARE}/file`,
+      summary: 'Compare a text file of two versions of a repository',
+      description: `The difference of files of at most ${archiveLimits.comparedBytes / 2 ** 20} MiB. The lines as archived, secrets included.`,
+      query: z.object({
+        path: path.min(1).meta({ description: 'Relative path without "..".' }),
+        ...compareInput.shape,
+      }),
+      responses: {
+        200: { description: 'How the file differs.', schema: fileComparison },
+        404: failed('No such archive or version, or neither version has the file.'),
+        ...unreadable,
+      },
+    },
+    async ({ params, query }, deps: BackupsDeps, c) =>
+      c.json(
+        await withArchives(deps, c, params, (archives, repository, call) =>
+          archives.compareFile(repository, query, call),
+        ),
+      ),
   ),
   endpoint(
     {
@@ -176,6 +298,13 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
     },
   ),
 ];
+
+/** `app-version-3-src.zip`. */
+function zipName(name: string, { path, version }: { path: string; version?: number | undefined }) {
+  const folder = path.split('/').findLast((part) => part !== '');
+  const parts = [name, version === undefined ? [] : `version-${version}`, folder ?? []].flat();
+  return `${parts.join('-')}.zip`;
+}
 
 /** Runs `work` on the archives of this machine. Throws SERVICE_UNAVAILABLE if there are none. */
 async function withArchives<Answer>(

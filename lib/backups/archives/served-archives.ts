@@ -13,6 +13,9 @@ import type { ServedArchives } from '../base/archives-deps.ts';
 /** Calls that list or unpack an archive, running or queued; four run at a time. */
 const MAX_READS = 12;
 const MAX_READS_PER_CALLER = 4;
+/** Zips that are being downloaded. */
+const MAX_ZIPS = 4;
+const MAX_ZIPS_PER_CALLER = 2;
 
 /** The archives on this machine. The code that reads them is loaded on the first call. */
 export function createServedArchives({
@@ -54,6 +57,10 @@ export function createServedArchives({
     { total: MAX_READS, perCaller: MAX_READS_PER_CALLER },
     'too many archives are being read: try again later',
   );
+  const zips = createGate(
+    { total: MAX_ZIPS, perCaller: MAX_ZIPS_PER_CALLER },
+    'too many zips are being downloaded: try again later',
+  );
   return {
     explainMissing,
     check: async (...asked) => (await open()).check(...asked),
@@ -61,8 +68,21 @@ export function createServedArchives({
     describe: async (...asked) => (await open()).describe(...asked),
     list: (repository, selection, call) =>
       reads(call, async () => (await open()).list(repository, selection, call)),
-    readFile: (repository, path, call) =>
-      reads(call, async () => (await open()).readFile(repository, path, call)),
+    readFile: (repository, path, tip, call) =>
+      reads(call, async () => (await open()).readFile(repository, path, tip, call)),
+    compare: (repository, request, call) =>
+      reads(call, async () => (await open()).compare(repository, request, call)),
+    compareFile: (repository, request, call) =>
+      reads(call, async () => (await open()).compareFile(repository, request, call)),
+    zip: (repository, request, call) =>
+      // Its place is taken until it is sent.
+      new Promise((resolve, reject) => {
+        zips(call, async () => {
+          const zip = await (await open()).zip(repository, request, call);
+          resolve(zip);
+          await zip.ended;
+        }).catch(reject);
+      }),
     download: async (...asked) => (await open()).download(...asked),
   };
 }

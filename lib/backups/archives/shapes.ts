@@ -139,3 +139,87 @@ export const archiveFiles = z
       .meta({ description: 'The cursor for the next call, if there are more.' }),
   })
   .meta({ id: 'ArchiveFiles' });
+
+const comparedVersion = z.object({
+  version: z.int().nullable().meta({ description: 'Null for an archive of an earlier release.' }),
+  at: z.iso.datetime().meta({ description: 'When it was made.' }),
+});
+
+const truncated = z.boolean().meta({ description: 'Whether there are, or may be, more.' });
+
+const commits = z
+  .object({
+    count: z.int().meta({ description: 'Counted up to 10,000.' }),
+    data: z.array(
+      z.object({
+        id: z.string(),
+        at: z.iso.datetime(),
+        author: z.string(),
+        subject: z.string().meta({ description: 'Without secrets; cut if it is long.' }),
+      }),
+    ),
+    truncated,
+  })
+  .meta({ description: 'The newest first.' });
+
+const pathOf = z.object({ repository: z.string(), archive: z.string() });
+
+/** GET …/compare. */
+export const comparison = z
+  .object({
+    ...pathOf.shape,
+    from: comparedVersion.nullable().meta({ description: 'Null if nothing was kept before.' }),
+    to: comparedVersion,
+    refs: z.object({
+      added: z.int(),
+      moved: z.int(),
+      removed: z.int(),
+      data: z.array(
+        z.object({
+          name: z.string(),
+          change: z.enum(['added', 'moved', 'removed']),
+          from_id: z.string().nullable(),
+          to_id: z.string().nullable(),
+        }),
+      ),
+      truncated,
+    }),
+    commits: z
+      .object({ added: commits, removed: commits })
+      .meta({ description: 'Commits that any ref of only one of the versions leads to.' }),
+    files: z.object({
+      added: z.int(),
+      changed: z.int(),
+      removed: z.int(),
+      data: z.array(
+        z.object({
+          path: z.string(),
+          change: z.enum(['added', 'changed', 'removed']),
+          type: z.enum(['file', 'symlink', 'submodule']),
+        }),
+      ),
+      truncated,
+    }),
+  })
+  .meta({ id: 'Comparison' });
+
+const comparedFile = z
+  .object({ size: z.int(), mode: z.string(), type: z.string() })
+  .nullable()
+  .meta({ description: 'Null where it does not exist.' });
+
+/** GET …/compare/file. */
+export const fileComparison = z
+  .object({
+    ...pathOf.shape,
+    path: z.string(),
+    from: comparedFile,
+    to: comparedFile,
+    kind: z.enum(['text', 'binary', 'too_large']),
+    diff: z.string().nullable().meta({
+      description:
+        'A unified difference without its head. Null unless the kind is text; empty if the contents are equal.',
+    }),
+    truncated: z.boolean().meta({ description: 'Whether the rest of the difference was cut off.' }),
+  })
+  .meta({ id: 'FileComparison' });

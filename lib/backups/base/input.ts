@@ -80,6 +80,14 @@ export const pageInput = z.object({
   }),
 });
 
+/** `limit` of a comparison. */
+export const comparedEntries = integerWithDefault((limit) => Math.max(0, Math.min(limit, 500)), {
+  description: 'How many entries each list has. Below 0 means 0, above 500 means 500.',
+  default: 100,
+  minimum: 0,
+  maximum: 500,
+});
+
 /** `days` of GET /api/metrics. */
 export const daysInput = z.object({
   days: integerWithDefault((days) => (days < 1 ? 30 : Math.min(days, 3650)), {

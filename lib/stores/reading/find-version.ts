@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { VersionEntry } from '../../archives/base/note.ts';
+import type { VersionChoice } from '../../archives/chain/choose-version.ts';
 import { AppError } from '../../errors.ts';
-import type { VersionChoice } from '../../restore/choose-version.ts';
 import type { StateRef } from './find-states.ts';
 import { ObjectFault, withObject } from './object-fault.ts';
 import { type ReadState, readState, type StateReading } from './read-state.ts';

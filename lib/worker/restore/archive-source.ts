@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import type { FindRecord } from '../../archives/base/archive-owner.ts';
+import type { VersionChoice } from '../../archives/chain/choose-version.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { VersionChoice } from '../../restore/choose-version.ts';
 import { describeUnnamed, listRepositories } from '../../restore/list-archives.ts';
 
 /** Where archives are restored from. */

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { VersionChoice } from '../../archives/chain/choose-version.ts';
 import { wrongUsage } from '../../command-line.ts';
 import type { StoreAddress } from '../../config/stores/store-address.ts';
-import type { VersionChoice } from '../../restore/choose-version.ts';
 import { AddressError, parseLocation, type Source } from '../base/source.ts';
 import { parseStore } from '../offsite/commands/store-commands.ts';
 

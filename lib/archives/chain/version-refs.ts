@@ -1,8 +1,8 @@
-import { corrupt } from '../archives/base/archive-fault.ts';
-import type { VersionManifest } from '../archives/base/manifest.ts';
-import type { Chain } from '../archives/chain/read-chain.ts';
-import { AppError } from '../errors.ts';
-import { cleanText } from '../text/clean-text.ts';
+import { AppError } from '../../errors.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { corrupt } from '../base/archive-fault.ts';
+import type { VersionManifest } from '../base/manifest.ts';
+import type { Chain } from './read-chain.ts';
 
 /** The refs for a repository. */
 export interface VersionRefs {

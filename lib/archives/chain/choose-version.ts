@@ -1,6 +1,6 @@
-import type { VersionEntry } from '../archives/base/note.ts';
-import type { OpenArchive } from '../archives/base/open-archive.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
+import type { VersionEntry } from '../base/note.ts';
+import type { OpenArchive } from '../base/open-archive.ts';
 
 /** Selects a version. */
 export type VersionChoice =
