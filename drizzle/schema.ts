@@ -9,5 +9,6 @@ export * from './schema/fleet.ts';
 export * from './schema/forgotten.ts';
 export * from './schema/observatory.ts';
 export * from './schema/search.ts';
+export * from './schema/sources.ts';
 export * from './schema/summaries.ts';
 export * from './schema/users.ts';

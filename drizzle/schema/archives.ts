@@ -51,8 +51,13 @@ export const repositorySources = pgTable(
     address: text('address').notNull(),
     /** Since when it has been read there. */
     seenAt: time('seen_at').notNull().defaultNow(),
+    /** The key of the source that names it (lib/records/sources/sources.ts); null if it was only given to a run. */
+    namedBy: text('named_by'),
   },
-  () => [index('repository_sources_of_repo').on(sql`lower(repo_full_name)`)],
+  (table) => [
+    index('repository_sources_of_repo').on(sql`lower(repo_full_name)`),
+    index('repository_sources_by_source').on(table.namedBy),
+  ],
 );
 
 /** Which store has which version of a repository's archive. */

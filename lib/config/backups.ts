@@ -8,6 +8,7 @@ import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
+import { sourceVariables } from './sources.ts';
 import { secret } from './values.ts';
 
 /** The sweep of stale runs. */
@@ -37,6 +38,7 @@ export const backupsVariables = z.object({
   ...alertRuleVariables.shape,
   ...alertSendingVariables.shape,
   ...metricsVariables.shape,
+  ...sourceVariables.shape,
 });
 
 export type BackupsConfig = z.output<typeof backupsVariables>;

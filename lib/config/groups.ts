@@ -18,6 +18,7 @@ import { backendVariables, mcpVariables } from './mcp.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
+import { sourceVariables } from './sources.ts';
 import { storeVariables } from './stores.ts';
 import { workerVariables } from './worker.ts';
 
@@ -31,7 +32,11 @@ export const variableGroups = {
   'Live feed': liveVariables,
   'Local server': listenVariables,
   Versions: versionVariables,
-  Worker: z.object({ ...archiveVariables.shape, ...workerVariables.shape }),
+  Worker: z.object({
+    ...archiveVariables.shape,
+    ...sourceVariables.shape,
+    ...workerVariables.shape,
+  }),
   'Off-site': storeVariables,
   'Git host': gitHostVariables,
   Redis: redisVariables,

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseCommandLine, wrongUsage } from '../command-line.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { patternFault } from '../text/name-pattern.ts';
-import { canonicalAddress } from './archive/assign-archives.ts';
+import { canonicalAddress } from '../text/source-address.ts';
 import { parseSource, type Source } from './base/source.ts';
 import { addDrillCommand, type DrillCommand } from './drills/drill-commands.ts';
 import { addLogins, type LoginCommand } from './logins/login-commands.ts';
@@ -22,8 +22,10 @@ import {
 
 export interface RunCommand {
   name: 'run';
-  /** Null: the repositories found by discovery. */
+  /** Null: what `worker sources` and BACKUP_SOURCES name, and what a login discovers. */
   sources: Source[] | null;
+  /** The ids of the only sources to take; null for all. */
+  sourceIds: number[] | null;
   /** Milliseconds from one start to the next; null for one run. */
   everyMs: number | null;
   /** Patterns of `--only`; null if there are none. */
@@ -93,8 +95,13 @@ function addRun(program: Command, folder: string, found: Found): void {
     )
     .option(
       '--source <path|url>',
-      `back up this repository instead of those found by discovery: a folder, or an https://, ssh://, file:// or user@host:path address; may be repeated. Credentials come from git's credential helper or the ssh agent, never from the address.`,
+      `back up this repository instead of all sources: a folder, or an https://, ssh://, file:// or user@host:path address; may be repeated. Credentials come from git's credential helper or the ssh agent, never from the address.`,
       append,
+    )
+    .addOption(
+      new Option('--source-id <id>', 'back up only this source of `sources list`; may be repeated')
+        .argParser(appendId)
+        .conflicts('source'),
     )
     .option(
       '--only <pattern>',
@@ -132,7 +139,8 @@ function addRun(program: Command, folder: string, found: Found): void {
       `
 Archives go to BACKUP_ARCHIVE_PATH as <owner>__<repo>.bundle; \`git clone\` restores one. A folder is
 backed up as local/<folder name>. With BACKUP_REPO_PATH archives are pushed there. Without --source the
-worker backs up the repositories that it discovers with the source login (see GIT_DISCOVERY). The database is
+worker backs up the sources of \`sources list\` and BACKUP_SOURCES, and the repositories that it discovers with the
+source login (see GIT_DISCOVERY). The database is
 DATABASE_URL, else that of a running \`npm start\`.
 
 Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logged in, or log in again;
@@ -141,6 +149,7 @@ Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logge
     .action((options: RunOptions) => {
       const {
         source,
+        sourceId: sourceIds = null,
         every,
         only = null,
         exclude = null,
@@ -153,12 +162,13 @@ Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logge
       checkAddresses(sources ?? []);
       const everyMs = every ?? null;
       const how = { isShared, isDryRun, isJson, mayStartOver };
-      found({ name: 'run', sources, everyMs, only, exclude, ...how });
+      found({ name: 'run', sources, sourceIds, everyMs, only, exclude, ...how });
     });
 }
 
 interface RunOptions {
   source?: string[];
+  sourceId?: number[];
   every?: number;
   only?: string[];
   exclude?: string[];
@@ -170,6 +180,12 @@ interface RunOptions {
 
 function append(text: string, before: string[] | undefined): string[] {
   return [...(before ?? []), text];
+}
+
+function appendId(text: string, before: number[] | undefined): number[] {
+  const id = /^-?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (Math.abs(id) < 2 ** 31) return [...(before ?? []), id];
+  throw new InvalidArgumentError('It must be the id of a source, as in `sources list`.');
 }
 
 function appendPattern(text: string, before: string[] | undefined): string[] {

@@ -13,6 +13,7 @@ import { freshnessVariables } from '../config/freshness.ts';
 import { configFolder, gitApiUrl, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
 import { configuredSecrets } from '../config/secrets.ts';
+import { sourceVariables } from '../config/sources.ts';
 import { storeVariables } from '../config/stores.ts';
 import { workerVariables } from '../config/worker.ts';
 import { AppError, messageOf } from '../errors.ts';
@@ -44,6 +45,7 @@ import { createDeadMansSwitch } from './run/watching/dead-mans-switch.ts';
 const runVariables = z.object({
   ...contextVariables,
   ...archiveVariables.shape,
+  ...sourceVariables.shape,
   ...workerVariables.shape,
   ...gitHostVariables.shape,
   ...versionVariables.shape,
@@ -91,6 +93,7 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
       dataFolder: resolve(config.DATA_DIR),
       concurrency: config.BACKUP_CONCURRENCY,
       selection: readSelection(command, config),
+      named: { configured: config.BACKUP_SOURCES, ids: command.sourceIds },
       mayStartOver: command.mayStartOver,
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       // At a terminal, a single run was started by a person.

@@ -46,6 +46,7 @@ export const movedTables: readonly MovedTable[] = [
     key: [...name('repo_full_name'), ...name('store')],
   },
   { name: 'repository_sources', key: name('repo_full_name') },
+  { name: 'sources', key: id },
   { name: 'anomalies', key: id },
   { name: 'coverage', key: name('name') },
   { name: 'incidents', key: id },

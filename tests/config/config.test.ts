@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { archivePath, archiveVariables } from '../../lib/config/archives.ts';
 import { backupsVariables } from '../../lib/config/backups.ts';
@@ -53,6 +54,7 @@ describe('the configuration of an empty environment', () => {
       STALE_RUN_AFTER_MINUTES: 30,
       FRESHNESS_HOURS: 26,
       BACKUP_EVERY: undefined,
+      BACKUP_SOURCES: [],
       METRICS_REPOSITORIES: 2000,
       ALERT_FAILING_AFTER: 2,
       ALERT_CHANNELS: [],
@@ -67,6 +69,21 @@ describe('the configuration of an empty environment', () => {
   it('is the same as one with only empty values', () => {
     const empty = Object.fromEntries(Object.keys(backupsVariables.shape).map((name) => [name, '']));
     expect(read(empty)).toEqual(read({}));
+  });
+});
+
+describe('BACKUP_SOURCES', () => {
+  it('lists addresses and folders, each once', () => {
+    const given = 'https://git.example.com/ada/App.git, ~/git, src,https://git.example.com/ada/app';
+    expect(read({ BACKUP_SOURCES: given }).BACKUP_SOURCES).toEqual([
+      {
+        address: 'https://git.example.com/ada/App.git',
+        key: 'git.example.com/ada/app',
+        kind: 'address',
+      },
+      { address: join(homedir(), 'git'), key: join(homedir(), 'git'), kind: 'folder' },
+      { address: resolve('src'), key: resolve('src'), kind: 'folder' },
+    ]);
   });
 });
 
@@ -112,6 +129,8 @@ describe('an invalid value', () => {
     ['BACKUP_EVERY', '1h30m'],
     ['BACKUP_EVERY', '366d'],
     ['BACKUP_EVERY', 'hunter2'],
+    ['BACKUP_SOURCES', '/srv/git,https://me:hunter2@git.example.com/ada/app'],
+    ['BACKUP_SOURCES', 'ftp://hunter2/ada/app'],
   ])('of %s is reported without the value: %s', (name, value) => {
     const fault = faultOf({ [name]: value });
     expect(fault).toMatch(new RegExp(`^${name} must `));

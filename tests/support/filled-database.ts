@@ -91,8 +91,14 @@ export async function fillDatabase(db: Database): Promise<void> {
   await sql(
     db,
     `INSERT INTO repository_sources VALUES
-       ('Org/b', 'https://git.example.com/Org/b.git', '2026-05-01T10:00:00.123456Z'),
-       ('org/A', E'/srv/it''s/A 🙂', 'infinity')`,
+       ('Org/b', 'https://git.example.com/Org/b.git', '2026-05-01T10:00:00.123456Z', NULL),
+       ('org/A', E'/srv/it''s/A 🙂', 'infinity', E'/srv/it''s')`,
+  );
+  await sql(
+    db,
+    `INSERT INTO sources VALUES
+       (0, 'login', '', 'login', ARRAY['old-*', E'it''s "?" 🙂'], '2026-05-01T10:00:00.123456Z', E'it''s me', '2026-05-01T10:00:00.123456Z', ''),
+       (7, 'folder', E'/srv/it''s', E'/srv/it''s', '{}', NULL, NULL, '2026-05-01T10:00:00.123456Z', 'ada')`,
   );
   await sql(
     db,

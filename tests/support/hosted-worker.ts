@@ -47,7 +47,7 @@ export function useHostedWorker(database: TestDatabase): HostedWorker {
   beforeEach(async () => {
     worker = await createHostedWorker();
     await database.db.query({
-      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, incidents, host_logins, archive_disks, badges, forgotten_repositories, run_jobs, run_members, restore_drill_claims CASCADE',
+      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, incidents, host_logins, archive_disks, badges, forgotten_repositories, sources, repository_sources, run_jobs, run_members, restore_drill_claims CASCADE',
     });
     await emptyLedger(database.db);
   });

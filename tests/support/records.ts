@@ -51,7 +51,7 @@ export const backupTables = [
   ...['backup_run_fixes', 'backup_run_requests', 'worker_repo_state', 'archive_versions'],
   ...['archive_refs', 'archive_stores', 'repository_sources', 'anomalies', 'coverage', 'incidents'],
   ...['incident_repositories', 'alert_deliveries', 'alert_evaluation', 'host_logins'],
-  ...['archive_disks', 'badges', 'forgotten_repositories', 'run_jobs', 'run_members'],
+  ...['archive_disks', 'badges', 'sources', 'forgotten_repositories', 'run_jobs', 'run_members'],
 ];
 
 /** Removes every row of backup data; ids start at 1 again. */

@@ -25,6 +25,7 @@ describe('a command line', () => {
   it('run takes sources, and runs once by default', () => {
     expect(parse('run', '--source', 'a', '--source=/b')).toEqual({
       name: 'run',
+      sourceIds: null,
       everyMs: null,
       only: null,
       exclude: null,
@@ -39,6 +40,15 @@ describe('a command line', () => {
     });
     expect(parse('run', '--source', 'a', '--once')).toMatchObject({ everyMs: null });
     expect(parse('run')).toMatchObject({ name: 'run', everyMs: null, sources: null });
+  });
+
+  it('run takes some of the sources by their ids, but not together with others', () => {
+    expect(parse('run', '--source-id', '7', '--source-id=-3')).toMatchObject({
+      sources: null,
+      sourceIds: [7, -3],
+    });
+    expect(faultOf(() => parse('run', '--source-id', 'x'))).toContain('the id of a source');
+    expect(faultOf(() => parse('run', '--source-id', '7', '--source', 'a'))).toContain('--source');
   });
 
   it('run takes patterns of repositories to include and exclude', () => {

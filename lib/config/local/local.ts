@@ -9,6 +9,7 @@ import { liveSurfaceVariables } from '../live.ts';
 import { mcpSurfaceVariables } from '../mcp.ts';
 import { metricsVariables } from '../metrics.ts';
 import { observatoryVariables } from '../observatory.ts';
+import { sourceVariables } from '../sources.ts';
 
 /** The configuration of `npm start`. */
 export const localVariables = z.object({
@@ -21,6 +22,7 @@ export const localVariables = z.object({
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,
   ...archiveVariables.shape,
+  ...sourceVariables.shape,
   ...gitHostVariables.shape,
 });
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { addSuffix, archiveKey, isSameRepository } from '../../archives/base/archive-name.ts';
 import { openFound } from '../../archives/base/open-archive.ts';
+import { canonicalAddress } from '../../text/source-address.ts';
 import type { Source } from '../base/source.ts';
 import { readArchiveState } from './archive.ts';
 
@@ -72,26 +73,4 @@ async function findOwner(folder: string, key: string, name: string): Promise<Arc
       ? owner.continues !== null || !isSameRepository(owner.repository, name)
       : owner.candidates.length > 0;
   return { address: null, isOthers };
-}
-
-/**
- * Reduces all addresses of a repository to the same text: host and path, in lower case. Git hosts ignore case, and
- * the protocol does not identify a repository. A local path is returned unchanged.
- */
-export function canonicalAddress(address: string): string {
-  if (/^[a-z]:[\\/]/i.test(address)) return address;
-  const web = /^[a-z][a-z0-9+.-]*:\/\/(?:[^@/]*@)?([^/]+)\/(.*)$/i.exec(address);
-  const short = /^(?:[^@:/\s]+@)?([a-z0-9][a-z0-9.-]*|\[[0-9a-f:]+\]):(?!:)([^\s].*)$/i.exec(
-    address,
-  );
-  const [, host, path] = web ?? short ?? [];
-  if (host === undefined || path === undefined) return address;
-  const repository = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
-  const isWeb = /^https?:/i.test(address);
-  const user = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^@/:]+)@/i.exec(address)?.[1] ?? '';
-  // Users other than `git` have their own folders, on a server where case matters.
-  if (!isWeb && user !== 'git')
-    return `${user}@${host.replace(/:22$/, '').toLowerCase()}/${repository}`;
-  const at = host.replace(isWeb ? /:(?:80|443)$/ : /:22$/, '');
-  return `${at}/${repository}`.toLowerCase();
 }

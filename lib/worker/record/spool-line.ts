@@ -129,7 +129,9 @@ export const spoolLine = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     ...{ type: z.literal('sources'), at: time },
-    sources: z.array(z.strictObject({ repository: name, address: text })).max(1_000_000),
+    sources: z
+      .array(z.strictObject({ repository: name, address: text, namedBy: text.nullish() }))
+      .max(1_000_000),
   }),
   z.strictObject({
     ...{ type: z.literal('pruned'), at: time, repository: name },

@@ -5,7 +5,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { VersionChoice } from '../../archives/chain/choose-version.ts';
 import { wrongUsage } from '../../command-line.ts';
 import type { StoreAddress } from '../../config/stores/store-address.ts';
-import { AddressError, parseLocation, type Source } from '../base/source.ts';
+import { AddressError } from '../../text/source-address.ts';
+import { parseLocation, type Source } from '../base/source.ts';
 import { parseStore } from '../offsite/commands/store-commands.ts';
 
 /** A store, and the file of the identities that decrypt it. */

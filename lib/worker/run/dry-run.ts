@@ -1,18 +1,14 @@
 import { archiveKey } from '../../archives/base/archive-name.ts';
-import { stallMsOf } from '../../git/git.ts';
 import { readLastDurations } from '../../records/recording/durations.ts';
-import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { countRepositories, formatBytes } from '../../text/units.ts';
 import { readArchiveRecord } from '../archive/archive.ts';
 import type { OutputStream } from '../base/display.ts';
 import type { Source } from '../base/source.ts';
 import { openHostAccess } from '../logins/host-access.ts';
-import { repositoriesOn } from '../offsite/destination/target.ts';
-import { discoverSources } from './discovery/discover.ts';
+import { type Finding, findSources } from './find-sources.ts';
 import { longestFirst } from './order.ts';
 import type { RunDeps } from './run-deps.ts';
-import { expandFolders } from './selection/expand-folders.ts';
 import { selectSources } from './selection/select.ts';
 
 /** What a run would do with a repository. */
@@ -42,23 +38,16 @@ export async function performDryRun(
   given: readonly Source[] | null,
   output: DryRunOutput,
 ): Promise<void> {
-  const { gitHost, display, target, signal, stores } = deps;
+  const { gitHost, display, signal, db } = deps;
   signal.throwIfAborted();
-  const { archiveFolder, db } = deps;
-  const tracked = () => listTracked(db);
-  if (given !== null) {
-    const say = async (_level: string, text: string) => display.line(cleanText(text));
-    const bounds = { maxWaitMs: stallMsOf(deps.environment) };
-    const sources = await expandFolders(given, { archiveFolder, ...bounds, tracked, note: say });
-    return printPlans(deps, sources, output);
-  }
   const access = openHostAccess(gitHost, { ...deps, ...gitHost }, display.line);
-  const { hostUrl } = access.connection;
-  const destinations = repositoriesOn(hostUrl, target, stores.addresses);
   const note = async (_level: string, text: string, repository?: string) =>
     display.line(cleanText(repository === undefined ? text : `${repository}: ${text}`));
-  const found = await discoverSources({ ...deps, tracked, access, destinations, note });
-  await printPlans(deps, found, output);
+  const read: Finding['read'] = (work) => work(db);
+  const finding = { deps, access, remembers: false, note, read };
+  const { sources, fault } = await findSources(finding, given);
+  await printPlans(deps, sources, output);
+  if (fault !== null) throw fault;
 }
 
 async function printPlans(

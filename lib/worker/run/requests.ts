@@ -20,16 +20,16 @@ interface RequestedRun {
   sources: readonly Source[];
   /** What the run leaves out. */
   leftOut: readonly LeftOut[];
-  /** Whether the sources come from discovery and not from the command line. */
-  isDiscovered: boolean;
+  /** Whether the run has everything that any source names, and not just what the command line does. */
+  isComplete: boolean;
 }
 
 /**
- * Claims and logs the requests that a run fulfils; the others stay pending. A request for a repository is
- * fulfilled if it is among the sources; a request for all repositories is fulfilled if the sources come from
- * discovery, or include every repository that was read at least once and is still named by a source. A request for a repository that discovery does not find and
- * that is not tracked is claimed and fails, since no run could fulfil it. One for a repository that is left
- * out stays pending. Requests never restrict a run. While the database is unreachable, none is claimed.
+ * Claims and logs the requests that a run fulfils; the others stay pending. A request for a repository is fulfilled if
+ * it is among the sources; a request for all repositories is fulfilled if the run is complete, or includes every
+ * repository that was read at least once and is still named by a source. A request for a repository that a complete run
+ * does not find and that is not tracked is claimed and fails, since no run could fulfil it. One for a repository that is
+ * left out stays pending. Requests never restrict a run. While the database is unreachable, none is claimed.
  */
 export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const { journal, sources, leftOut } = run;
@@ -38,7 +38,7 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const meant = [...sources, ...leftOut.filter((it) => it.isLasting).map(({ source }) => source)];
   const pending = await store.read(listPendingRequests, () => []);
   const names = meant.map(({ name }) => name);
-  const coversAll = run.isDiscovered && leftOut.every(({ isLasting }) => isLasting);
+  const coversAll = run.isComplete && leftOut.every(({ isLasting }) => isLasting);
   // The newest one decides for all: there are seldom two.
   const forAll = pending.findLast(({ target }) => target === null);
   const uncovered =
@@ -58,7 +58,7 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
     .filter((request) => !isLeftOut(request))
     .flatMap(({ target }) => target ?? []);
   const unknown =
-    run.isDiscovered && targets.length > 0
+    run.isComplete && targets.length > 0
       ? await store.read(
           (db) => findUntracked(db, targets),
           () => new Set<string>(),

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Environment } from '../../config/read.ts';
+import type { ConfiguredSource } from '../../config/sources.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log/log.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
@@ -15,6 +16,14 @@ import type { OffsiteConfig } from '../offsite/offsite.ts';
 import type { Journal } from '../record/journal.ts';
 import type { Selection } from './selection/select.ts';
 import type { FailedRepository } from './watching/failures.ts';
+
+/** The sources that a run without `--source` takes, besides those of the database. */
+export interface NamedSources {
+  /** Those of BACKUP_SOURCES. */
+  configured: readonly ConfiguredSource[];
+  /** The ids of `--source-id`: only these are taken. Null for all. */
+  ids: readonly number[] | null;
+}
 
 /** The dependencies of a run. */
 export interface RunDeps {
@@ -38,6 +47,8 @@ export interface RunDeps {
   concurrency: number;
   /** Which repositories are excluded. */
   selection: Selection;
+  /** What is backed up unless the command line names it. */
+  named: NamedSources;
   /** Whether the run may go on in an archive folder that has none of several recorded archives. */
   mayStartOver: boolean;
   /** How long a run may reread archives that have gone unchecked the longest. */
@@ -85,9 +96,14 @@ export interface RunProgress {
   /** How many archives are gone that the run does not make again. */
   lost: number;
   empty: number;
+  /** The exit code of a run that could not read a source because of its login; null if that did not happen. */
+  exitCode: number | null;
 }
 
 /** The progress of a run that is starting. */
 export function newProgress(sources: readonly Source[]): RunProgress {
-  return { requests: [], sources, failed: new Set(), failures: [], unread: [], lost: 0, empty: 0 };
+  return {
+    ...{ requests: [], sources, failed: new Set(), failures: [], unread: [] },
+    ...{ lost: 0, empty: 0, exitCode: null },
+  };
 }

@@ -8,21 +8,20 @@ import {
   startRun,
 } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { countRepositories } from '../../text/units.ts';
 import { type MachineLease, takeMachineLease } from '../archive/lease/machine-lease.ts';
 import { openRunTime } from '../backup/run-time.ts';
 import { orHangs } from '../base/answering-folder.ts';
 import type { CommandContext } from '../base/command-context.ts';
 import type { OutputStream } from '../base/display.ts';
 import type { Source } from '../base/source.ts';
-import { describeStop, type Stop, stopMessages } from '../base/stop.ts';
+import { describeStop, type RunStopped, type Stop, stopMessages } from '../base/stop.ts';
 import { type HostAccess, openHostAccess } from '../logins/host-access.ts';
 import { type DeliveryRemark, deliverSpools } from '../record/deliver-spools.ts';
 import { openRunStore } from '../record/run-store.ts';
 import type { RunAlerts } from './alerting/run-alerts.ts';
 import { backUpEach, type JobList, listJobs } from './back-up-each.ts';
 import { endRun } from './end-run.ts';
-import { assignNames, discoverAll, expandGiven, selectWanted } from './find-sources.ts';
+import { assignNames, describeWanted, findSources, selectWanted } from './find-sources.ts';
 import { followRun } from './follow-run.ts';
 import { jobsOf } from './jobs.ts';
 import { lookForArchives, recheck, recordLost } from './lost-archives.ts';
@@ -195,7 +194,7 @@ async function recordRun(
     lost: progress.lost,
     failures: progress.failures,
     durationMs: clock.now() - began,
-    exitCode: stopped?.exitCode ?? (isGood ? 0 : 1),
+    exitCode: stopped?.exitCode ?? (isGood ? 0 : (progress.exitCode ?? 1)),
     ...ended,
   };
 }
@@ -243,32 +242,49 @@ export async function planRun(
   progress: RunProgress,
 ): Promise<RunPlan> {
   const { journal } = run;
-  const isDiscovered = given === null;
-  const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
+  const what = describeWanted(given, run);
   await journal.note('info', `${nameRun(journal.store.run)} started: ${what}`);
   await prepareFolders(run);
   const lost = await lookForArchives(run);
 
-  const named =
-    given === null
-      ? await discoverAll(run, access)
-      : { sources: await expandGiven(run, given), unread: [] };
+  const { note, store } = journal;
+  const missed = (names: readonly string[], listed: number) =>
+    journal.tell({ type: 'missing', names, listed });
+  const finding = { deps: run, access, remembers: true, note, read: store.read, missed };
+  const { unread, isComplete, fault, ...named } = await findSources(finding, given);
+  if (fault !== null) await tellUndiscovered(run, access, fault, progress);
   const found = await assignNames(run, named.sources);
 
   const selected = await selectWanted(run, found);
   const { selected: sources, leftOut } = selected;
   progress.sources = sources;
-  if (isDiscovered) {
-    const repositories = describeCoverage(selected, named.unread, run.target !== null);
+  if (unread !== null) {
+    const repositories = describeCoverage(selected, unread, run.target !== null);
     await journal.tell({ type: 'coverage', repositories });
   }
   await journal.tell({ type: 'total', totalRepos: sources.length });
 
-  progress.requests = await claimFulfilled({ journal, sources, leftOut, isDiscovered });
+  progress.requests = await claimFulfilled({ journal, sources, leftOut, isComplete });
 
   await recordLost(run, lost, progress);
   const checked = await recheck(run, sources, lost, progress);
   return { found, list: await listJobs(journal.store, sources, checked) };
+}
+
+/** Tells that nothing could be discovered, while other sources are backed up: a source that could not be read. */
+async function tellUndiscovered(
+  { journal }: RunContext,
+  { connection }: HostAccess,
+  fault: RunStopped,
+  progress: RunProgress,
+): Promise<void> {
+  const source = connection.hostUrl;
+  const reason = cleanText(fault.message);
+  const message = `the source ${source} cannot be read: ${reason}`;
+  await journal.tell({ type: 'unread', repository: source, source, reason, message });
+  progress.unread.push(source);
+  progress.failures.push({ repository: source, kind: 'login', errorMessage: reason });
+  progress.exitCode = fault.exitCode;
 }
 
 /** The access of a run to the git host. */

@@ -1,7 +1,8 @@
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { assignArchives, canonicalAddress } from '../../../lib/worker/archive/assign-archives.ts';
+import { canonicalAddress } from '../../../lib/text/source-address.ts';
+import { assignArchives } from '../../../lib/worker/archive/assign-archives.ts';
 import { parseSource } from '../../../lib/worker/base/source.ts';
 import { useTemporaryFolder } from '../../support/folders.ts';
 import { createRepository, listRefs } from '../../support/git.ts';

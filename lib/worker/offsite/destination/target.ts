@@ -4,7 +4,8 @@ import {
   localRepository,
   type StoreAddress,
 } from '../../../config/stores/store-address.ts';
-import { AddressError, parseLocation } from '../../base/source.ts';
+import { AddressError } from '../../../text/source-address.ts';
+import { parseLocation } from '../../base/source.ts';
 import { isRepositoryName } from '../../hosts/host-repository.ts';
 
 /** The repository that archives are pushed to (BACKUP_REPO_PATH). */

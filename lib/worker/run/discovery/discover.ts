@@ -4,7 +4,7 @@ import { AppError } from '../../../errors.ts';
 import type { CoverageFacts, SeenRepository } from '../../../records/recording/plans.ts';
 import type { TrackedRepository } from '../../../records/recording/repo-state.ts';
 import { cleanText } from '../../../text/clean-text.ts';
-import { canonicalAddress } from '../../archive/assign-archives.ts';
+import { canonicalAddress } from '../../../text/source-address.ts';
 import type { Source, SourceUse } from '../../base/source.ts';
 import { RunStopped } from '../../base/stop.ts';
 import { createGitHostClient, type GitHostClient } from '../../hosts/client.ts';
@@ -24,6 +24,8 @@ interface DiscoveryOptions {
   archiveFolder: string;
   /** Full names, in lower case, of the repositories on this host that archives are pushed to. */
   destinations: readonly string[];
+  /** Canonical addresses of the repositories that other sources name, which are not missing. */
+  named?: readonly string[];
   /** Called with the archived repositories that are no longer listed, and how many still are. */
   missed?(names: readonly string[], listed: number): Promise<void>;
   /** Called with each repository or account that was seen but is not backed up. */
@@ -96,7 +98,10 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     archiveFolder,
     hostUrl: connection.hostUrl,
     listed: new Set([...found.keys(), ...destinations]),
-    addresses: new Set([...found.values()].map(({ location }) => canonicalAddress(location))),
+    addresses: new Set([
+      ...[...found.values()].map(({ location }) => canonicalAddress(location)),
+      ...(options.named ?? []),
+    ]),
     lookUp: (name) => lookUpRepository(clientFor('private'), name),
   });
   const gone = missing.filter(({ isRenamed }) => !isRenamed);

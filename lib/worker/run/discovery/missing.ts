@@ -2,8 +2,8 @@ import { archiveKey, MAX_REPOSITORY_LENGTH } from '../../../archives/base/archiv
 import type { TrackedRepository } from '../../../records/recording/repo-state.ts';
 import { cleanText } from '../../../text/clean-text.ts';
 import { shellQuote } from '../../../text/shell-quote.ts';
+import { canonicalAddress } from '../../../text/source-address.ts';
 import { readArchiveRecord } from '../../archive/archive.ts';
-import { canonicalAddress } from '../../archive/assign-archives.ts';
 import { describeAccess, type LookUp } from '../../hosts/look-up.ts';
 
 /** A repository that was backed up from this host but is no longer listed. */

@@ -79,7 +79,7 @@ export async function findOrStart(
         why: 'it was started without --join, so no other worker can join it',
       };
     }
-    if (given !== null || hasOptions(deps)) {
+    if (given !== null || deps.named.ids !== null || hasOptions(deps)) {
       return {
         active,
         why: 'the worker that started it has decided what it backs up: join it without --source, --only and --exclude',

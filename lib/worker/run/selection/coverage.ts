@@ -11,20 +11,23 @@ export function describeCoverage(
   unread: readonly SeenRepository[],
   isPushed: boolean,
 ): SeenRepository[] {
+  const wasDiscovered = ({ host }: Source) => host !== null;
   const factsOf = ({ host }: Source): CoverageFacts => ({ ...host?.facts, pushed: isPushed });
   return [
-    ...selected.map((source) => ({
+    ...selected.filter(wasDiscovered).map((source) => ({
       name: source.name,
       plan: source.host?.plan ?? ('taken' as const),
       reason: cleanText(source.host?.fault ?? '', MAX_REASON_LENGTH),
       facts: factsOf(source),
     })),
-    ...leftOut.map(({ source, why }) => ({
-      name: source.name,
-      plan: 'excluded' as const,
-      reason: cleanText(why, MAX_REASON_LENGTH),
-      facts: factsOf(source),
-    })),
+    ...leftOut
+      .filter(({ source }) => wasDiscovered(source))
+      .map(({ source, why }) => ({
+        name: source.name,
+        plan: 'excluded' as const,
+        reason: cleanText(why, MAX_REASON_LENGTH),
+        facts: factsOf(source),
+      })),
     ...unread,
   ];
 }

@@ -4,10 +4,11 @@ import pLimit from 'p-limit';
 import { isSystemError } from '../../../files.ts';
 import { openFileCalls, UnansweredCall } from '../../../processes/file-calls.ts';
 import type { TrackedRepository } from '../../../records/recording/repo-state.ts';
+import { AddressError } from '../../../text/source-address.ts';
 import { countRepositories } from '../../../text/units.ts';
 import { readArchiveState } from '../../archive/archive.ts';
 import { isRepository, statOrNull } from '../../backup/is-repository.ts';
-import { AddressError, parseLocation, type Source } from '../../base/source.ts';
+import { parseLocation, type Source } from '../../base/source.ts';
 
 const AT_ONCE = 32;
 /** A file system that hangs occupies a thread of Node's four for each file, until the process could read none at all. */
@@ -77,7 +78,8 @@ export async function expandFolders(
       if (taken.has(path)) continue;
       taken.add(path);
       try {
-        sources.push(parseLocation(path, '/'));
+        const { namedBy } = source;
+        sources.push({ ...parseLocation(path, '/'), ...(namedBy && { namedBy }) });
       } catch (error) {
         if (!(error instanceof AddressError)) throw error;
         await note('error', `${path} is not backed up: its path ${error.message}`);

@@ -19,8 +19,10 @@ export interface LeftOut {
   source: Source;
   /** The reason for a person: `excluded by --exclude old-*`. */
   why: string;
-  /** Whether a variable excludes it, and not just an option of this run. */
+  /** Whether a variable or its source excludes it, and not just an option of this run. */
   isLasting: boolean;
+  /** Whether a pattern of its source excludes it. */
+  isOfSource: boolean;
 }
 
 export interface Selected {
@@ -39,10 +41,15 @@ export function selectSources(sources: readonly Source[], { only, exclude }: Sel
     const wanted = only.filter(({ text }) => matchesPattern(source.name, text));
     for (const pattern of wanted) unmatched.delete(pattern);
     const excluding = exclude.find(({ text }) => matchesPattern(source.name, text));
+    const { namedBy } = source;
+    const own = namedBy?.exclude.find((text) => matchesPattern(source.name, text));
     if (only.length > 0 && wanted.length === 0) {
       leftOut.push({ source, ...because('not among', only) });
     } else if (excluding) leftOut.push({ source, ...because('excluded by', [excluding]) });
-    else selected.push(source);
+    else if (namedBy && own !== undefined) {
+      const why = `excluded by the pattern ${own} of ${namedBy.label}`;
+      leftOut.push({ source, why, isLasting: true, isOfSource: true });
+    } else selected.push(source);
   }
   return { selected, leftOut, unmatched: [...unmatched] };
 }
@@ -51,7 +58,7 @@ export function selectSources(sources: readonly Source[], { only, exclude }: Sel
 function because(what: string, patterns: readonly Pattern[]) {
   const from = patterns[0]?.from ?? '';
   const why = `${what} ${from} ${patterns.map(({ text }) => text).join(', ')}`;
-  return { why, isLasting: !from.startsWith('--') };
+  return { why, isLasting: !from.startsWith('--'), isOfSource: false };
 }
 
 /** The selection of a run: an option replaces the corresponding variable. */
