@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, type FileHandle, link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  type FileHandle,
+  link,
+  open,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nullIfMissing } from './files.ts';
 import { flushing } from './processes/file-calls.ts';
@@ -59,6 +69,15 @@ export async function restrict(path: string, mode: number): Promise<void> {
     await chmod(path, mode);
   } catch (error) {
     if (!(await isLackOf('permissions', path, error))) throw error;
+  }
+}
+
+/** Sets the modification time of a file, if its file system can do that. */
+export async function setTime(path: string, ms: number): Promise<void> {
+  try {
+    await utimes(path, ms / 1_000, ms / 1_000);
+  } catch (error) {
+    if (!isLacking(error)) throw error;
   }
 }
 

@@ -164,6 +164,9 @@ it('a run adopts the archive of an earlier release as its first version', async 
   await writeFile(path, JSON.stringify(note));
   await rm(join(world.archives, 'local__app.versions'), { recursive: true });
   await rm(`${world.archives}-data`, { recursive: true });
+  for (const table of ['archive_versions', 'archive_refs']) {
+    await database.db.query({ text: `DELETE FROM ${table}` });
+  }
   expect((await world.backUp()).stdout).toContain('1 unchanged');
   await world.forcePush();
   expect((await world.backUp()).code).toBe(0);

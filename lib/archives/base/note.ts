@@ -18,6 +18,8 @@ const increment = z.object({
   name: z.string().regex(/^[^/\\]+\.\d+\.bundle$/),
   sha256,
   size_bytes: z.int().min(0),
+  /** Its modification time, milliseconds since the epoch; absent in a note of an earlier release. */
+  modified_ms: z.int().optional(),
   /** Its git blob id (SHA-1), for a destination. */
   blob: z.string().optional(),
 });

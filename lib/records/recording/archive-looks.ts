@@ -1,5 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { newestForgotten } from '../base/newest-results.ts';
+import type { VersionHash } from './versions.ts';
 
 /**
  * SQL for whether somebody has forgotten the repository of a row `state` of worker_repo_state when its archive was
@@ -29,6 +30,8 @@ export interface ExpectedArchive {
   wasMissing: boolean;
   /** The stores that have a copy. */
   copies: string[];
+  /** The newest version that is recorded as kept in it; null if none is, as for an archive of an earlier release. */
+  newest: VersionHash | null;
 }
 
 /** A machine that has not reported for a week is no longer in use, as for its disk. */
@@ -48,8 +51,13 @@ const selectExpected: Statement = {
       (repo_full_name IN (SELECT repo_full_name FROM newest))::int AS forgotten,
       (coalesce(archive_seen_by, mirror_machine) <> $1 AND ${isInUse})::int AS elsewhere,
       (${isKnownLoss('newest')})::int AS known, (archive_missing_since IS NOT NULL)::int AS missing,
-      coalesce(stores, '[]')::text AS copies
+      coalesce(stores, '[]')::text AS copies, kept.version, kept.sha256
     FROM worker_repo_state AS state LEFT JOIN copied ON copied.key = lower(repo_full_name)
+      LEFT JOIN LATERAL (
+        SELECT version, manifest_sha256 AS sha256 FROM archive_versions AS one
+        WHERE one.repo_full_name = state.repo_full_name AND one.archive_key = state.archive_key
+          AND pruned_at IS NULL ORDER BY version DESC LIMIT 1
+      ) AS kept ON true
     WHERE archive_key LIKE '%.bundle' ORDER BY repo_full_name`,
 };
 
@@ -61,15 +69,21 @@ interface ExpectedRow {
   known: number;
   missing: number;
   copies: string;
+  version: number | null;
+  sha256: string | null;
 }
 
 /** The recorded archives, including those of lost, excluded and forgotten repositories. */
 export async function listExpected(db: Database, machine: string): Promise<ExpectedArchive[]> {
   const rows = await db.query<ExpectedRow>(selectExpected, [machine]);
-  return rows.map(({ repository, archiveKey, forgotten, elsewhere, known, missing, copies }) => ({
+  return rows.map(({ repository, archiveKey, forgotten, elsewhere, known, missing, ...row }) => ({
     ...{ repository, archiveKey, isForgotten: forgotten === 1, isElsewhere: elsewhere === 1 },
     ...{ isKnownLoss: known === 1, wasMissing: missing === 1 },
-    copies: JSON.parse(copies) as string[],
+    copies: JSON.parse(row.copies) as string[],
+    newest:
+      row.version === null || row.sha256 === null
+        ? null
+        : { version: row.version, manifestSha256: row.sha256 },
   }));
 }
 
@@ -77,7 +91,7 @@ export async function listExpected(db: Database, machine: string): Promise<Expec
  * What is missing of an archive:
  *
  * - `bundle`: its full bundle, without which nothing can be restored.
- * - `part`: only an increment or the manifest of a version: something can be restored from the other files.
+ * - `part`: only an increment, the note or the manifest of a version: something can be restored from the other files.
  * - `folder`: everything, like all other archives of the folder.
  */
 export type MissingKind = 'bundle' | 'part' | 'folder';

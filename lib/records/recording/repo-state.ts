@@ -3,6 +3,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { newestForgotten } from '../base/newest-results.ts';
 import { archiveIsThere } from './archive-looks.ts';
 import type { RecordedArchive } from './results.ts';
+import type { VersionHash } from './versions.ts';
 
 /** The recorded archive of a repository, and any other repository that claims its file name. */
 export interface RepoState {
@@ -16,6 +17,8 @@ export interface RepoState {
   newestVersion?: number | null;
   /** How many versions are recorded that can be restored. */
   restorableVersions?: number;
+  /** The newest of them; null if there is none, undefined if unknown. */
+  newestRestorable?: VersionHash | null;
   /** For each version with anomalies, whether all of them are confirmed. Undefined if unknown. */
   confirmed?: ReadonlyMap<number, boolean>;
   /** Whether an anomaly of missing repositories is unconfirmed. */
@@ -41,6 +44,9 @@ const selectState: Statement = {
      WHERE repo_full_name = $1 ORDER BY version DESC LIMIT 1) AS "newestVersion",
     (SELECT count(*)::int FROM archive_versions
      WHERE repo_full_name = $1 AND pruned_at IS NULL) AS "restorableVersions",
+    (SELECT json_build_object('version', version, 'manifestSha256', manifest_sha256)::text
+     FROM archive_versions WHERE repo_full_name = $1 AND archive_key = $2 AND pruned_at IS NULL
+     ORDER BY version DESC LIMIT 1) AS "newestRestorable",
     (SELECT coalesce(json_agg(json_build_array(version, confirmed)), '[]')::text FROM (
        SELECT version, bool_and(confirmed_at IS NOT NULL) AS confirmed FROM anomalies
        WHERE repo_full_name = $1 AND version IS NOT NULL
@@ -58,7 +64,11 @@ const selectState: Statement = {
      ))::int AS "hasFailed"`,
 };
 
-type StateRow = Omit<RepoState, 'confirmed' | 'hasMissing' | 'hasFailed' | 'wasRead'> & {
+type StateRow = Pick<
+  RepoState,
+  'archiveSha256' | 'otherOwner' | 'newestVersion' | 'restorableVersions'
+> & {
+  newestRestorable: string | null;
   wasRead: number;
   confirmed: string;
   hasMissing: number;
@@ -78,6 +88,7 @@ export async function readRepoState(
     wasRead: row?.wasRead === 1,
     newestVersion: row?.newestVersion ?? null,
     restorableVersions: row?.restorableVersions ?? 0,
+    newestRestorable: JSON.parse(row?.newestRestorable ?? 'null') as VersionHash | null,
     confirmed: new Map<number, boolean>(JSON.parse(row?.confirmed ?? '[]')),
     hasMissing: row?.hasMissing === 1,
     hasFailed: row?.hasFailed === 1,

@@ -36,10 +36,15 @@ export interface NewVersion {
   changes: RefChanges;
 }
 
-/** The newest version that is recorded. */
-export interface RecordedVersion {
+/** A recorded version, and the manifest that describes it. */
+export interface VersionHash {
   version: number;
   manifestSha256: string;
+}
+
+/** A version that is recorded as restorable. */
+export interface RestorableVersion extends VersionHash {
+  warning: string | null;
 }
 
 const newestVersion: Statement = {
@@ -52,8 +57,8 @@ const newestVersion: Statement = {
 export async function readNewestVersion(
   db: Database,
   repository: string,
-): Promise<RecordedVersion | null> {
-  const [newest] = await db.query<RecordedVersion>(newestVersion, [repository]);
+): Promise<VersionHash | null> {
+  const [newest] = await db.query<VersionHash>(newestVersion, [repository]);
   return newest ?? null;
 }
 
@@ -151,14 +156,13 @@ function anomaliesOf({ anomalies, warning }: NewVersion): readonly NewAnomaly[] 
 
 const restorable: Statement = {
   name: 'restorable_archive_versions',
-  text: `SELECT version FROM archive_versions
+  text: `SELECT version, manifest_sha256 AS "manifestSha256", warning FROM archive_versions
     WHERE repo_full_name = $1 AND pruned_at IS NULL ORDER BY version LIMIT ${MAX_VERSIONS}`,
 };
 
 /** The versions of a repository that are recorded as restorable, oldest first. */
-export async function listRestorable(db: Database, repository: string): Promise<number[]> {
-  const rows = await db.query<{ version: number }>(restorable, [repository]);
-  return rows.map(({ version }) => version);
+export function listRestorable(db: Database, repository: string): Promise<RestorableVersion[]> {
+  return db.query<RestorableVersion>(restorable, [repository]);
 }
 
 // Deletes the closed rows whose range contains no kept version. Open rows are needed while the repository has a

@@ -67,6 +67,8 @@ export interface ArchiveFile {
   sizeBytes: number;
   /** Its git blob id, if it is an increment whose id was recorded. */
   blob?: string | undefined;
+  /** When an increment was written, in milliseconds since the epoch, if that was recorded. */
+  modifiedMs?: number | undefined;
 }
 
 /** What is in the archive folder for a repository. */
@@ -77,7 +79,7 @@ export interface ArchiveState {
   files: ArchiveFile[];
   /** The versions that the files hold. */
   versions: readonly VersionEntry[];
-  /** Whether the note describes the files exactly, judging by sizes and the full bundle's time. */
+  /** Whether the note describes the files exactly, judging by sizes and times. */
   isSettled: boolean;
   /** The path of its bundle or note, if that is something else than a file. */
   obstacle: string | null;
@@ -117,10 +119,11 @@ export async function readArchiveState(folder: string, key: string): Promise<Arc
   const described = describeFiles(record, { sizeBytes, modifiedMs });
   const files: ArchiveFile[] = [{ name: key, sha256: described.sha256, sizeBytes }];
   let isWhole = true;
-  for (const { name, sha256, size_bytes, blob } of described.increments) {
+  for (const { name, sha256, size_bytes, blob, modified_ms } of described.increments) {
     const found = await nullIfMissing(stat(join(folder, name)));
     isWhole &&= found?.isFile() === true && found.size === size_bytes;
-    files.push({ name, sha256, sizeBytes: size_bytes, blob });
+    isWhole &&= modified_ms === undefined || modified_ms === Math.floor(found?.mtimeMs ?? 0);
+    files.push({ name, sha256, sizeBytes: size_bytes, blob, modifiedMs: modified_ms });
   }
   const isSettled =
     isWhole &&
@@ -147,6 +150,20 @@ export async function readArchiveRecord(
 ): Promise<ArchiveRecord | null> {
   const { record, isSettled } = await readArchiveState(folder, key);
   return isSettled ? record : null;
+}
+
+/** A note with the present times of the files: those of a copied folder differ. Only for files that were just read. */
+export async function withTimes(
+  folder: string,
+  key: string,
+  record: ArchiveRecord,
+): Promise<ArchiveRecord> {
+  const timeOf = async (name: string) => Math.floor((await stat(join(folder, name))).mtimeMs);
+  const increments: ArchiveRecord['increments'] = [];
+  for (const one of record.increments) {
+    increments.push({ ...one, modified_ms: await timeOf(one.name) });
+  }
+  return { ...record, archive_modified_ms: await timeOf(key), increments };
 }
 
 /** The size of a whole archive in bytes. */

@@ -1,17 +1,18 @@
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { manifestFolder, manifestName } from '../../archives/base/manifest.ts';
+import { noteName } from '../../archives/base/note.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { MissingFile } from '../../records/recording/archive-looks.ts';
+import type { ExpectedArchive, MissingFile } from '../../records/recording/archive-looks.ts';
 import { readArchiveState } from './archive.ts';
+import { findBadManifest, isOutdated } from './manifests.ts';
 
 /**
- * Finds the first file that the newest version of an archive needs and that is missing or cut off; null if none is.
- * `there` are the names in the folder.
+ * Finds the first file of an archive that is missing, cut off, or not the one that was recorded, without reading the
+ * archive; null if none is. `there` are the names in the folder.
  */
 export async function findMissing(
   folder: string,
-  key: string,
+  { archiveKey: key, newest }: Pick<ExpectedArchive, 'archiveKey' | 'newest'>,
   there: ReadonlySet<string>,
 ): Promise<MissingFile | null> {
   const bundleFault = (text: string) => ({ kind: 'bundle', text }) as const;
@@ -22,6 +23,15 @@ export async function findMissing(
   const [bundle, ...increments] = files;
   if (bundle === undefined) return bundleFault(`${key} is missing`);
   if (bundle.sizeBytes === 0) return bundleFault(`${key} is empty`);
+  const note = noteName(key);
+  // An archive of an earlier release may have no note, and has no version.
+  if (record === null && newest !== null) {
+    return partFault(`${note} is ${there.has(note) ? 'not a valid note' : 'missing'}`);
+  }
+  if (newest !== null && isOutdated(versions, newest)) {
+    const lacks = `which does not have version ${newest.version}`;
+    return partFault(`${note} was replaced by another one, ${lacks}`);
+  }
   const sizes = [record?.archive_size_bytes, record?.replacing?.size_bytes ?? undefined];
   if (record !== null && !sizes.includes(bundle.sizeBytes))
     return bundleFault(`${key} has another size`);
@@ -32,10 +42,6 @@ export async function findMissing(
     const size = found?.size;
     if (size !== sizeBytes) return partFault(`${name} has another size`);
   }
-  const newest = versions.at(-1);
-  if (newest === undefined) return null;
-  const manifest = join(manifestFolder(key), manifestName(newest.version));
-  const found = await nullIfMissing(stat(join(folder, manifest)));
-  if (found === null) return partFault(`${manifest} is missing`);
-  return found.isFile() ? null : partFault(`${manifest} is not a file`);
+  const manifest = await findBadManifest(folder, key, versions);
+  return manifest === null ? null : partFault(manifest);
 }

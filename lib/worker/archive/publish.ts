@@ -8,7 +8,7 @@ import {
   type VersionManifest,
 } from '../../archives/base/manifest.ts';
 import { noteName } from '../../archives/base/note.ts';
-import { moveNew, syncFile } from '../../durable-files.ts';
+import { moveNew, setTime, syncFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { ArchiveRecord, ArchiveState } from './archive.ts';
 
@@ -95,6 +95,8 @@ export async function publishManifest(
   const text = formatManifest(manifest);
   const file = join(scratch, 'manifest.json');
   await writeFile(file, text, { mode: 0o600 });
+  // As `dateManifest` does later.
+  await setTime(file, Date.parse(manifest.at));
   await syncFile(file);
   await checkLease();
   await rename(file, join(versions, manifestName(manifest.version)));

@@ -1,5 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import type { Clock } from '../../clock.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import {
@@ -8,8 +7,9 @@ import {
   findBadFile,
   type KeptArchive,
   readArchiveState,
+  withTimes,
 } from './archive.ts';
-import { readManifest } from './manifests.ts';
+import { dateManifest, readManifest } from './manifests.ts';
 import { settleNote } from './publish.ts';
 
 /** An archive that was checked within this time is not due yet. */
@@ -17,7 +17,7 @@ const FRESH_MS = 20 * 60 * 60_000;
 
 interface RecheckOptions {
   archiveFolder: string;
-  /** Archives that lack a file. Their manifests are checked whatever the budget. */
+  /** Archives that lack a file. Only their manifests are checked, whatever the budget. */
   suspects: readonly string[];
   budgetMs: number;
   clock: Clock;
@@ -43,7 +43,7 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
   const { archiveFolder, suspects, budgetMs, clock, signal } = options;
   const found: Recheck = { checked: 0, damaged: new Map(), altered: new Map() };
   const end = clock.now() + budgetMs;
-  const due = await listDue(archiveFolder, clock.now());
+  const due = await listDue(archiveFolder, new Set(suspects), clock.now());
   if (due.length + suspects.length === 0) return found;
   const scratch = await makeScratch(archiveFolder);
   try {
@@ -64,9 +64,8 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
       if (fault === null && altered === null) {
         const checked_at = new Date(clock.now()).toISOString();
         const place = { folder: archiveFolder, key, scratch, checkLease: options.checkLease };
-        // Files in a copied folder have different times.
-        const archive_modified_ms = Math.floor((await stat(join(archiveFolder, key))).mtimeMs);
-        await settleNote(place, { ...record, archive_modified_ms, checked_at });
+        const timed = await withTimes(archiveFolder, key, record);
+        await settleNote(place, { ...timed, checked_at });
       }
     }
   } finally {
@@ -75,18 +74,24 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
   return found;
 }
 
-/** The archives that are due for a check, the least recently checked first. */
-async function listDue(folder: string, now: number): Promise<KeptArchive[]> {
-  const due: KeptArchive[] = [];
+/** The archives that are due for a check: first those whose files have other times or sizes, then by their last check. */
+async function listDue(
+  folder: string,
+  suspects: ReadonlySet<string>,
+  now: number,
+): Promise<KeptArchive[]> {
+  const due: (KeptArchive & { checkedAt: number })[] = [];
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.bundle.json')) continue;
     const key = name.slice(0, -'.json'.length);
-    const { record, files } = await readArchiveState(folder, key);
+    if (suspects.has(key)) continue;
+    const { record, files, isSettled } = await readArchiveState(folder, key);
     // An archive that is being replaced is read back once it is written.
     if (record === null || files.length === 0 || record.replacing !== null) continue;
-    if (timeOf(record, now) <= now - FRESH_MS) due.push({ key, record });
+    const checkedAt = isSettled ? timeOf(record, now) : Number.NEGATIVE_INFINITY;
+    if (checkedAt <= now - FRESH_MS) due.push({ key, record, checkedAt });
   }
-  return due.sort((one, other) => timeOf(one.record, now) - timeOf(other.record, now));
+  return due.sort((one, other) => (one.checkedAt < other.checkedAt ? -1 : 1));
 }
 
 /** When an archive was last checked. A time in the future, from a wrong clock, counts as never. */
@@ -116,7 +121,8 @@ async function findAltered(
   { versions }: ArchiveRecord,
 ): Promise<string | null> {
   for (const entry of versions) {
-    if ((await readManifest(folder, key, entry)) === null) {
+    if ((await readManifest(folder, key, entry)) !== null) await dateManifest(folder, key, entry);
+    else {
       return `the manifest of version ${entry.version} is missing or was altered, so it cannot be restored: put the file back, or move the archive away`;
     }
   }

@@ -4,6 +4,7 @@ import type { Lack } from '../../durable-files.ts';
 import type { Git } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import type { Log } from '../../log/log.ts';
+import type { RestorableVersion } from '../../records/recording/versions.ts';
 import type { FigureLimits } from '../archive/figures.ts';
 import type { VersionOptions } from '../archive/versions/describe-version.ts';
 import type { PruneOptions } from '../archive/versions/prune.ts';
@@ -93,6 +94,8 @@ export interface Backup extends VersionOptions, PruneOptions {
   checkLease(): Promise<void>;
   /** Takes what happens, in order. A new archive is told as soon as it is published. */
   tell(entry: RepositoryEntry): Promise<void>;
+  /** The versions that are recorded as restorable; null if the database cannot be read. */
+  listRecorded(): Promise<readonly RestorableVersion[] | null>;
   /** Says why a new archive was made: the repository fails for it, once its archive is delivered. */
   madeAnew(reason: string): void;
   /** Default: `figureLimits`. */

@@ -71,10 +71,13 @@ export async function cloneFirst(
   const cloned = sameRefs(result.refs, advertised.refs)
     ? { ...result, headBranch }
     : { ...result, ...(await fetchAdvertised(options, result.mirror, advertised)) };
-  const { versions } = await readRecordedVersions(archiveFolder, key, before);
+  const { versions } = await readRecordedVersions(archiveFolder, key, before, null);
   const lost = versions.length === 0 ? null : describeLost(versions.length);
   const none = { ...before, record: null };
-  return { ...cloned, before: none, archived: noRefs, isUsable: true, lost };
+  return {
+    ...cloned,
+    ...{ before: none, archived: noRefs, archivedBranch: null, isUsable: true, lost },
+  };
 }
 
 /** Shows git's own progress. */

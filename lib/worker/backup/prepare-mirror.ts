@@ -5,8 +5,14 @@ import { keptName } from '../../archives/base/manifest.ts';
 import type { VersionEntry } from '../../archives/base/note.ts';
 import { nullIfMissing } from '../../files.ts';
 import { type Git, isGitFailure } from '../../git/git.ts';
+import type { VersionHash } from '../../records/recording/versions.ts';
 import type { ArchiveState } from '../archive/archive.ts';
-import { type RecordedVersions, readManifest, readRecordedVersions } from '../archive/manifests.ts';
+import {
+  isOutdated,
+  type RecordedVersions,
+  readManifest,
+  readRecordedVersions,
+} from '../archive/manifests.ts';
 import type { Place } from '../archive/publish.ts';
 import { setAside } from '../archive/set-aside.ts';
 import {
@@ -33,13 +39,18 @@ export interface PreparedMirror {
   mirror: Mirror;
   before: ArchiveState;
   archived: ArchivedRefs;
+  /** The branch of HEAD in the newest version of the archive; null if there is none. */
+  archivedBranch: string | null;
   /** Whether new versions can be appended to the archive's files. */
   isUsable: boolean;
   /** Why earlier versions will be missing from the next archive; null if none will. */
   lost: string | null;
 }
 
-type MirrorOptions = Pick<Backup, 'git' | 'archiveFolder' | 'tell' | 'now'>;
+type MirrorOptions = Pick<
+  Backup,
+  'git' | 'archiveFolder' | 'tell' | 'now' | 'recordedVersions' | 'listRecorded'
+>;
 
 /** The state when the archive folder has no archive. */
 const noArchive: ArchiveState = {
@@ -51,6 +62,8 @@ const noArchive: ArchiveState = {
 };
 /** The refs when there is no archive. */
 export const noRefs: ArchivedRefs = { refs: new Map(), kept: new Map() };
+/** How to go on without an archive. */
+const nothing = { before: noArchive, archived: noRefs, archivedBranch: null, isUsable: false };
 
 /** Whether git's message means that a repository has missing or damaged objects. */
 export function isMirrorDamage(message: string): boolean {
@@ -68,11 +81,15 @@ export async function prepareMirror(
 ): Promise<PreparedMirror> {
   const { git, archiveFolder, now } = options;
   const { mirror, setAside: unusable } = await openMirror(git, gitDir, anyId);
-  const good = { before, isUsable: true, lost: null };
-  const recorded = await readRecordedVersions(folder, key, before);
+  const archivedBranch = before.record?.head_branch ?? null;
+  const good = { before, archivedBranch, isUsable: true, lost: null };
   const isGone = before.record === null || before.files.length === 0;
-  if (isGone && recorded.versions.length > 0) {
-    return repair(options, { folder, key, mirror, before, recorded });
+  if (isGone) {
+    const recorded = await readRecordedVersions(folder, key, before, await options.listRecorded());
+    const { restorable } = options.recordedVersions;
+    if (recorded.versions.length > 0 || (before.files.length > 0 && restorable > 0)) {
+      return repair(options, { folder, key, mirror, before, recorded });
+    }
   }
   try {
     const archived = await readArchivedRefs(archiveFolder, before);
@@ -88,11 +105,11 @@ export async function prepareMirror(
     return { ...good, mirror, archived: { ...archived, kept } };
   } catch (error) {
     if (!(error instanceof DamagedArchive)) throw error;
-    const archived = await findInMirror(git, mirror, archiveFolder, key, before.versions);
-    if (archived !== null) {
+    const found = await findInMirror(git, mirror, archiveFolder, key, before.versions);
+    if (found !== null) {
       const text = 'the archive is damaged and is being rewritten from the mirror';
       await remark(options, 'error', `${text}: ${error.message}`);
-      return { mirror, before, archived, isUsable: false, lost: null };
+      return { ...good, mirror, ...found, isUsable: false };
     }
     // With a damaged mirror, a good archive looks incomplete.
     const rebuilt = await rebuildMirror(options, gitDir, anyId, before);
@@ -102,7 +119,7 @@ export async function prepareMirror(
     }
     const lost = describeSetAside(await setAside(folder, key, now()));
     await remark(options, 'error', `the archive is damaged: ${error.message}`);
-    return { mirror, before: noArchive, archived: noRefs, isUsable: false, lost };
+    return { ...nothing, mirror, lost };
   }
 }
 
@@ -113,6 +130,11 @@ const describeSetAside = (name: string) =>
 export function describeLost(count: number): string {
   const versions = count === 1 ? 'version that was' : `${count} versions that were`;
   return `the one before is missing, along with the ${versions} recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted? (if you moved the archive away yourself, this is reported only once)`;
+}
+
+/** The message for a version that neither the note nor a manifest describes any more. */
+function describeUnknown({ version }: VersionHash): string {
+  return `the one before had neither its note nor the manifest of version ${version}, which can no longer be restored`;
 }
 
 /** Rewrites an archive whose note or full bundle is missing, if the mirror and the remaining files have everything. */
@@ -130,25 +152,26 @@ async function repair(
   const { folder, key, mirror, before, recorded } = found;
   const { versions, files } = recorded;
   const find = () => findInMirror(git, mirror, archiveFolder, key, versions);
-  let archived = await find();
-  if (archived === null) {
+  let rest = await find();
+  if (rest === null) {
     for (const name of files) await addIfIntact(git, mirror, folder, name);
-    archived = await find();
+    rest = await find();
   }
   const what = before.files.length === 0 ? 'full bundle' : 'note';
-  if (archived !== null) {
+  if (rest !== null) {
     await remark(
       options,
       'error',
       `the ${what} of the archive was missing or not valid: the archive is being rewritten`,
     );
     const known = { ...before, versions, isSettled: false };
-    return { mirror, before: known, archived, isUsable: false, lost: null };
+    const { newestRestorable: newest } = options.recordedVersions;
+    const lost = newest !== null && isOutdated(versions, newest) ? describeUnknown(newest) : null;
+    return { ...rest, mirror, before: known, isUsable: false, lost };
   }
   // The mirror's kept refs stay, although it is no longer known which versions they belong to.
   const kept = await readKeptRefs(git, mirror);
-  const archivedRefs = { refs: new Map<string, string>(), kept };
-  const none = { mirror, before: noArchive, archived: archivedRefs, isUsable: false };
+  const none = { ...nothing, mirror, archived: { ...noRefs, kept } };
   if (before.files.length === 0) return { ...none, lost: describeLost(versions.length) };
   return { ...none, lost: describeSetAside(await setAside(folder, key, now())) };
 }
@@ -201,7 +224,7 @@ async function findInMirror(
   folder: string,
   key: string,
   versions: readonly VersionEntry[],
-): Promise<ArchivedRefs | null> {
+): Promise<Pick<PreparedMirror, 'archived' | 'archivedBranch'> | null> {
   const [newest, ...older] = [...versions].reverse();
   const manifest = newest === undefined ? null : await readManifest(folder, key, newest);
   if (manifest === null) return null;
@@ -225,5 +248,5 @@ async function findInMirror(
     if (isGitFailure(error)) return null;
     throw error;
   }
-  return { refs, kept };
+  return { archived: { refs, kept }, archivedBranch: manifest.head_branch };
 }

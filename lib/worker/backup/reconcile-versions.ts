@@ -3,7 +3,7 @@ import type { VersionEntry } from '../../archives/base/note.ts';
 import type { RepoState } from '../../records/recording/repo-state.ts';
 import { listRestorable, notedAnomaly } from '../../records/recording/versions.ts';
 import { readArchiveState } from '../archive/archive.ts';
-import { readManifest } from '../archive/manifests.ts';
+import { isOutdated, readManifest } from '../archive/manifests.ts';
 import type { Journal } from '../record/journal.ts';
 
 /** How many versions one log line names. */
@@ -22,11 +22,12 @@ interface Archive {
 export async function reconcileVersions(
   { journal, archiveFolder }: { journal: Journal; archiveFolder: string },
   archive: Archive,
-  { newestVersion, restorableVersions, confirmed }: RepoState,
+  { newestVersion, restorableVersions, newestRestorable, confirmed }: RepoState,
 ): Promise<void> {
   if (newestVersion === undefined) return;
   const { versions } = await readArchiveState(archiveFolder, archive.key);
-  if (versions.length === 0) return;
+  // A note that was lost or replaced says nothing: the backup repairs the archive, or says what it lost.
+  if (versions.length === 0 || isOutdated(versions, newestRestorable ?? null)) return;
   const newest = newestVersion ?? 0;
   for (const entry of versions) {
     if (entry.version > newest) await recordVersion(journal, archiveFolder, archive, entry);
@@ -53,7 +54,7 @@ async function recordGone(
     (db) => listRestorable(db, repository),
     () => [],
   );
-  const gone = restorable.filter((version) => !there.has(version));
+  const gone = restorable.map(({ version }) => version).filter((version) => !there.has(version));
   if (gone.length === 0) return;
   await tell({ type: 'pruned', repository, versions: gone });
   const listed = gone.slice(0, MAX_LISTED).join(', ') + (gone.length > MAX_LISTED ? ' …' : '');

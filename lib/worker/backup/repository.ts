@@ -8,6 +8,7 @@ import { type GitCredential, gitSettings } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
+import { listRestorable } from '../../records/recording/versions.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
@@ -15,6 +16,7 @@ import {
   readArchiveRecord,
   readArchiveState,
 } from '../archive/archive.ts';
+import { isOutdated } from '../archive/manifests.ts';
 import type { Place } from '../archive/publish.ts';
 import { checkManifests } from '../archive/recheck.ts';
 import { HOLD_ALL, type Hold } from '../archive/retention.ts';
@@ -73,6 +75,11 @@ export async function backUpRepository(
     async reserveRoom() {
       reserved.release ??= await reserveRoom(context, source, key);
     },
+    listRecorded: () =>
+      context.journal.store.read(
+        (db) => listRestorable(db, source.name),
+        () => null,
+      ),
     madeAnew(reason) {
       found.fault ??= reason;
     },
@@ -105,7 +112,7 @@ export async function backUpRepository(
 export async function updateArchive(backup: Backup): Promise<Success> {
   const { archiveFolder, mirrorFolder, source, checkLease } = backup;
   const key = archiveKey(source.name);
-  const before = await readArchiveState(archiveFolder, key);
+  const before = await readTrusted(backup, key);
   if (before.obstacle !== null) throw new NotAFile(before.obstacle);
   // The first time, the refs are not asked for: the clone lists them. Git cannot clone where it may not set permissions.
   const isFirst =
@@ -119,11 +126,7 @@ export async function updateArchive(backup: Backup): Promise<Success> {
       const unchanged = await findUnchanged(backup, before, remote);
       if (unchanged !== null) return { status: 'unchanged', key, record: unchanged };
     }
-    await remark(
-      backup,
-      'info',
-      remote === null ? 'no archive yet, fetching' : 'changed, fetching',
-    );
+    await remark(backup, 'info', `${describeBefore(backup, before)}, fetching`);
     await backup.reserveRoom();
     const scratch = await makeScratch(archiveFolder);
     try {
@@ -143,6 +146,32 @@ export async function updateArchive(backup: Backup): Promise<Success> {
     if (isGitFailure(error)) await requireFolder(source);
     throw error;
   }
+}
+
+/** Why a repository is fetched. */
+function describeBefore(
+  { recordedVersions: { restorable } }: Backup,
+  { record, files }: ArchiveState,
+): string {
+  if (files.length === 0) return restorable > 0 ? 'its archive is missing' : 'no archive yet';
+  return record === null && restorable > 0
+    ? 'the note of its archive is missing or was replaced'
+    : 'changed';
+}
+
+/** What is in the archive folder. A note that is not the one recorded last does not count: it may be an older copy. */
+async function readTrusted(
+  { archiveFolder, recordedVersions }: Backup,
+  key: string,
+): Promise<ArchiveState> {
+  const state = await readArchiveState(archiveFolder, key);
+  const { record } = state;
+  // Without the full bundle, the note alone says what there was.
+  const versions = state.files.length === 0 ? (record?.versions ?? []) : state.versions;
+  const isTrusted = record === null || !isOutdated(versions, recordedVersions.newestRestorable);
+  if (isTrusted) return state;
+  const files = state.files.slice(0, 1).map((bundle) => ({ ...bundle, sha256: null }));
+  return { ...state, record: null, versions: [], isSettled: false, files };
 }
 
 /** Makes the first version of an archive. Returns its note; null if the source has no refs. */
@@ -182,7 +211,7 @@ async function fetchAndWrite(
     // Only the mirror was read and written, so the mirror may be damaged.
     const gitDir = mirrorPath(backup.mirrorFolder, place.key);
     const [anyId = ''] = remote.refs.values();
-    const before = await readArchiveState(place.folder, place.key);
+    const before = await readTrusted(staged, place.key);
     if ((await rebuildMirror(backup, gitDir, anyId, before)) === null) throw error;
     await remark(backup, 'warn', `the mirror was damaged and is being rebuilt: ${error.message}`);
     return update(before);
@@ -246,7 +275,8 @@ function withLost(
   { record, files }: ArchiveState,
   fetched: Fetched,
 ): Fetched {
-  const isGone = record === null && files.length === 0 && restorable > 0;
+  const isRepaired = fetched.before.versions.length > 0;
+  const isGone = record === null && files.length === 0 && restorable > 0 && !isRepaired;
   return isGone && fetched.lost === null ? { ...fetched, lost: describeLost(restorable) } : fetched;
 }
 
@@ -268,13 +298,17 @@ function readState(
 
 function recordedOf(
   { publishedSha256 }: Job,
-  { archiveSha256, newestVersion, restorableVersions }: RepoState,
+  { archiveSha256, newestVersion, restorableVersions, newestRestorable }: RepoState,
 ): Pick<Backup, 'recordedSha256' | 'recordedVersions'> {
   // What an earlier attempt wrote was not there before the run.
-  const restorable = publishedSha256 === null ? (restorableVersions ?? 0) : 0;
+  const wasThere = publishedSha256 === null;
   return {
     recordedSha256: publishedSha256 ?? archiveSha256,
-    recordedVersions: { newest: newestVersion ?? 0, restorable },
+    recordedVersions: {
+      newest: newestVersion ?? 0,
+      restorable: wasThere ? (restorableVersions ?? 0) : 0,
+      newestRestorable: newestRestorable ?? null,
+    },
   };
 }
 

@@ -1,10 +1,13 @@
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { digestRefs } from '../../archives/base/manifest.ts';
 import { MAX_VERSIONS, type VersionEntry } from '../../archives/base/note.ts';
 import { GitError } from '../../git/git.ts';
 import { counted, firstOf } from '../../text/units.ts';
-import { type ArchiveRecord, type ArchiveState, findBadFile } from '../archive/archive.ts';
+import {
+  type ArchiveRecord,
+  type ArchiveState,
+  findBadFile,
+  withTimes,
+} from '../archive/archive.ts';
 import { measureClone } from '../archive/figures.ts';
 import { describeLacks, findLacks } from '../archive/lacks.ts';
 import { type Place, settleNote } from '../archive/publish.ts';
@@ -25,11 +28,12 @@ export async function writeUpdate(
   place: Place,
   fetched: Fetched,
 ): Promise<ArchiveRecord> {
-  const { before, archived, refs, headBranch, lost } = fetched;
+  const { before, archived, archivedBranch, refs, headBranch, lost } = fetched;
+  const isKnown = before.record !== null || before.versions.length > 0;
   const isSame =
-    before.record !== null &&
+    isKnown &&
     before.files.length > 0 &&
-    headBranch === before.record.head_branch &&
+    headBranch === archivedBranch &&
     sameRefs(refs, archived.refs);
   // Files that the note does not describe exactly are read before they are appended to or recorded again.
   const mustRead = before.files.length > 0 && (isSame || !before.isSettled);
@@ -58,12 +62,10 @@ async function confirmArchive(
   if (record === null || bundle === undefined || bundle.sha256 === null) {
     throw new Error('an archive without a note was confirmed');
   }
-  const { mtimeMs } = await stat(join(place.folder, place.key));
   const confirmed: ArchiveRecord = {
-    ...record,
+    ...(await withTimes(place.folder, place.key, record)),
     archive_sha256: bundle.sha256,
     archive_size_bytes: bundle.sizeBytes,
-    archive_modified_ms: Math.floor(mtimeMs),
     versions: [...versions],
     repository: source.name,
     address: record.address ?? source.location,
@@ -84,7 +86,7 @@ async function writeFetched(
   isSame: boolean,
 ): Promise<ArchiveRecord> {
   const { git, source, tell } = options;
-  const { mirror, before, archived, refs } = fetched;
+  const { mirror, before, archived, archivedBranch, refs } = fetched;
   const versions = await nameVersions(source, place, before, archived);
   if (versions.length >= MAX_VERSIONS && !isSame) {
     throw new GitError(
@@ -99,8 +101,7 @@ async function writeFetched(
   }
   // A freshly cloned mirror has none.
   if (kept.size > 0 || before.files.length > 0) await setKeptRefs(git, mirror, kept);
-  const headBranch = before.record?.head_branch ?? null;
-  const had = { refs: archived.refs, headBranch };
+  const had = { refs: archived.refs, headBranch: archivedBranch };
   const now = { refs, headBranch: fetched.headBranch };
   const { anomalies, warning } = await findRefAnomalies(git, mirror, had, now, overwritten);
   await options.checkClock();

@@ -117,7 +117,7 @@ async function forget(
     tracked.filter(({ name }) => spellings.has(name.toLowerCase())),
     async (_name, key) => {
       if (there === null) return null;
-      return findMissing(archiveFolder, key, there);
+      return findMissing(archiveFolder, { archiveKey: key, newest: null }, there);
     },
   );
   for (const one of looked) {

@@ -104,11 +104,11 @@ async function lookIn(
   const there = new Set(names);
   const limit = pLimit(AT_ONCE);
   const missing = new Map<string, MissingFile>();
-  const look = async (key: string) => {
-    const found = await findMissing(folder, key, there);
-    if (found !== null) missing.set(key, found);
+  const look = async (one: ExpectedArchive) => {
+    const found = await findMissing(folder, one, there);
+    if (found !== null) missing.set(one.archiveKey, found);
   };
-  await Promise.all(expected.map(({ archiveKey }) => limit(look, archiveKey)));
+  await Promise.all(expected.map((one) => limit(look, one)));
   return { names, missing };
 }
 

@@ -101,6 +101,8 @@ it('a run finishes what a killed run began: the note was written, but not the bu
     versions: [first],
   };
   await writeFile(path, JSON.stringify(note));
+  // The killed run had not recorded it.
+  await database.db.query({ text: 'DELETE FROM archive_versions WHERE version = 2' });
   expect((await world.backUp()).code).toBe(0);
   const { versions } = await world.readNote();
   expect(versions.map(({ version }) => version)).toEqual([1, 3]);
@@ -186,13 +188,21 @@ describe('bit rot that leaves size and time unchanged', () => {
 
 describe('an archive without its note or full bundle', () => {
   const note = 'local__app.bundle.json';
-  it.each<[string, Record<string, string>, string[], boolean]>([
-    ['its note', {}, [note], true],
-    ['its note, but has increments', withIncrements, [note], true],
-    ['its full bundle', {}, ['local__app.bundle'], true],
-    ['its full bundle, but has increments', withIncrements, ['local__app.bundle'], true],
-    ['its note and the mirror', withIncrements, [note], false],
-  ])('is rewritten with all versions if it lacks %s', async (_, env, missing, hasMirror) => {
+  const bundle = 'local__app.bundle';
+  it.each<[string, Record<string, string>, string[], { hasMirror: boolean; newest: number }]>([
+    ['its note', {}, [note], { hasMirror: true, newest: 2 }],
+    ['its note, but has increments', withIncrements, [note], { hasMirror: true, newest: 2 }],
+    ['its full bundle', {}, [bundle], { hasMirror: true, newest: 3 }],
+    [
+      'its full bundle, but has increments',
+      withIncrements,
+      [bundle],
+      { hasMirror: true, newest: 3 },
+    ],
+    ['both', withIncrements, [note, bundle], { hasMirror: true, newest: 3 }],
+    ['its note and the mirror', withIncrements, [note], { hasMirror: false, newest: 2 }],
+  ])('is rewritten with all versions if it lacks %s', async (_, env, missing, expected) => {
+    const { hasMirror, newest } = expected;
     const before = await backUpRewritten(env);
     for (const name of missing) await rm(join(world.archives, name));
     if (!hasMirror) await rm(`${world.archives}-data/mirrors`, { recursive: true });
@@ -202,9 +212,9 @@ describe('an archive without its note or full bundle', () => {
       stderr: expect.stringContaining('being rewritten'),
     });
     const { versions } = await world.readNote();
-    expect(versions.map(({ version }) => version)).toEqual([1, 2, 3]);
+    expect(versions.map(({ version }) => version)).toEqual([1, 2, 3].slice(0, newest));
     expect(await world.restore(1)).toEqual(before);
-    expect(await world.restore(3)).toEqual(await refsOf(world.app.path));
+    expect(await world.restore(newest)).toEqual(await refsOf(world.app.path));
     expect((await world.backUp(env)).stdout).toContain('1 unchanged');
   });
 

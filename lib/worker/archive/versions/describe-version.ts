@@ -4,6 +4,7 @@ import { digestRefs, hashText, type VersionManifest } from '../../../archives/ba
 import type { VersionEntry } from '../../../archives/base/note.ts';
 import type { Git } from '../../../git/git.ts';
 import type { NewAnomaly } from '../../../records/anomalies/kinds.ts';
+import type { VersionHash } from '../../../records/recording/versions.ts';
 import type { VersionFacts } from '../../base/run-entry.ts';
 import type { Source } from '../../base/source.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
@@ -21,8 +22,11 @@ export interface VersionOptions {
   runId: number | null;
   /** SHA-256 of the archive according to the database; null if there is none. */
   recordedSha256: string | null;
-  /** The versions according to the database: the newest number, and how many can be restored. */
-  recordedVersions: { newest: number; restorable: number };
+  /**
+   * The versions according to the database: the newest number, how many can be restored, and the newest of these; null
+   * if there is none.
+   */
+  recordedVersions: { newest: number; restorable: number; newestRestorable: VersionHash | null };
   /** Full bundles of at least this size get increments. */
   incrementsFromBytes: number;
   /** Milliseconds since the epoch, as far as known. */

@@ -77,13 +77,14 @@ async function append(
     { ...contents, before: had },
     timeoutMs,
   );
-  const { sha256, sizeBytes, blob } = await sealBundle(path);
+  const { sha256, sizeBytes, blob, modifiedMs } = await sealBundle(path);
   const { name, number } = await publishIncrement(path, place, record.next_increment);
   const files = [...listFiles(before), { name, sha256, size_bytes: sizeBytes }];
   const manifest = await describeManifest(options, contents, { files, prerequisites });
   const text = await publishManifest(place, manifest);
   const entry = { ...describeVersion(manifest, text, contents.warning), files: files.length };
-  const increments = [...listIncrements(before), { name, sha256, size_bytes: sizeBytes, blob }];
+  const added = { name, sha256, size_bytes: sizeBytes, blob, modified_ms: modifiedMs };
+  const increments = [...listIncrements(before), added];
   const next: ArchiveRecord = {
     ...(await currentBundle(record, before, place)),
     ...originOf(options, contents),
@@ -204,9 +205,13 @@ function originOf({ source }: VersionOptions, { refs, headBranch }: VersionConte
 }
 
 function listIncrements({ files }: ArchiveState): Increment[] {
-  return files.slice(1).map(({ name, sha256, sizeBytes, blob }) => {
+  return files.slice(1).map(({ name, sha256, sizeBytes, blob, modifiedMs }) => {
     if (sha256 === null) throw new Error('an increment without a recorded SHA-256');
-    return { name, sha256, size_bytes: sizeBytes, ...(blob === undefined ? {} : { blob }) };
+    return {
+      ...{ name, sha256, size_bytes: sizeBytes },
+      ...(blob === undefined ? {} : { blob }),
+      ...(modifiedMs === undefined ? {} : { modified_ms: modifiedMs }),
+    };
   });
 }
 
