@@ -10,5 +10,6 @@ export * from './schema/forgotten.ts';
 export * from './schema/observatory.ts';
 export * from './schema/search.ts';
 export * from './schema/sources.ts';
+export * from './schema/statements.ts';
 export * from './schema/summaries.ts';
 export * from './schema/users.ts';

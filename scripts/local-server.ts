@@ -4,7 +4,7 @@ import { rememberInFolder } from '../lib/alerts/outage/folder-memory.ts';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { createServedArchives } from '../lib/backups/archives/served-archives.ts';
-import { startStaleRunSweep } from '../lib/backups/runs/stale-run-sweep.ts';
+import { signResults, startStaleRunSweep } from '../lib/backups/runs/stale-run-sweep.ts';
 import { systemClock } from '../lib/clock.ts';
 import { archivePath } from '../lib/config/archives.ts';
 import type { DatabaseConfig } from '../lib/config/database.ts';
@@ -141,6 +141,7 @@ export async function startLocalServer(
       clock: systemClock,
       connections: chooseConnectionLimits(proxies),
     });
+    await signResults(deps);
     const announcement = await announceServer(config.DATA_DIR, server.url, log);
     const repeating = [startStaleRunSweep({ ...deps, outageMemory })];
     if (db.driver === 'embedded') repeating.push(startMaintenance(db, deps));

@@ -21,6 +21,8 @@ import { type MovedRows, moveDatabase } from './move/move-database.ts';
 
 const MIGRATIONS = resolve(import.meta.dirname, '../drizzle');
 
+const words = new Intl.ListFormat('en-GB');
+
 interface MoveOptions {
   startOver: boolean;
   toFolder?: string;
@@ -176,13 +178,14 @@ function describeMoved(moved: readonly MovedRows[]): string {
   const sealed = [
     ...(holds('gateway_connections') ? ["users' gateway keys"] : []),
     ...(holds('alert_channels') ? ['the addresses of alert channels'] : []),
+    ...(holds('signing_keys') ? ['private signing keys'] : []),
   ];
   return `${[
     line('table', 'rows'),
     ...moved.map(({ table, rows }) => line(table, rows.toLocaleString('en'))),
     'Both databases are identical. From now on, set DATABASE_URL to the target.',
     ...(sealed.length > 0
-      ? [`Keep CREDENTIALS_ENCRYPTION_KEY: ${sealed.join(' and ')} are encrypted with it.`]
+      ? [`Keep CREDENTIALS_ENCRYPTION_KEY: ${words.format(sealed)} are encrypted with it.`]
       : []),
   ].join('\n')}\n`;
 }

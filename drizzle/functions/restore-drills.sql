@@ -1,5 +1,6 @@
 -- The ledger of restore drills: rows are only ever added, and each has the hash of the one before it, so that one that
--- is changed or taken out of the middle is noticed (docs/restore-drills.md, lib/drills/ledger-hash.ts).
+-- is changed or taken out of the middle is noticed (docs/restore-drills.md, lib/drills/ledger-hash.ts). The signed
+-- statements about them are only ever added, too.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- What is hashed of a row: each field as a line `name:bytes:value`, or `name:-` for none. The length makes it
@@ -49,7 +50,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION refuse_restore_drill_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'restore_drills is append-only: % is refused', TG_OP USING ERRCODE = 'restrict_violation';
+  RAISE EXCEPTION '% is append-only: % is refused', TG_TABLE_NAME, TG_OP USING ERRCODE = 'restrict_violation';
 END $$;
 
 CREATE OR REPLACE TRIGGER chain_restore_drill BEFORE INSERT ON restore_drills
@@ -63,3 +64,10 @@ CREATE OR REPLACE TRIGGER refuse_restore_drill_truncation BEFORE TRUNCATE ON res
 ALTER TABLE restore_drills ENABLE ALWAYS TRIGGER chain_restore_drill;
 ALTER TABLE restore_drills ENABLE ALWAYS TRIGGER refuse_restore_drill_change;
 ALTER TABLE restore_drills ENABLE ALWAYS TRIGGER refuse_restore_drill_truncation;
+
+CREATE OR REPLACE TRIGGER refuse_drill_statement_change BEFORE UPDATE OR DELETE ON drill_statements
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_restore_drill_change();
+CREATE OR REPLACE TRIGGER refuse_drill_statement_truncation BEFORE TRUNCATE ON drill_statements
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_restore_drill_change();
+ALTER TABLE drill_statements ENABLE ALWAYS TRIGGER refuse_drill_statement_change;
+ALTER TABLE drill_statements ENABLE ALWAYS TRIGGER refuse_drill_statement_truncation;

@@ -23,6 +23,7 @@ import { runMetricsEndpoints } from './runs/run-metrics.ts';
 import { runRequestsEndpoints } from './runs/run-requests.ts';
 import { runsEndpoints } from './runs/runs.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
+import { statementsEndpoints } from './statements.ts';
 
 /** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */
 export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
@@ -37,6 +38,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...anomaliesEndpoints,
   ...forgetEndpoints,
   ...drillsEndpoints,
+  ...statementsEndpoints,
   ...coverageEndpoints,
   ...incidentsEndpoints,
   ...archivesEndpoints,

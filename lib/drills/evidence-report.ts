@@ -8,14 +8,18 @@ import {
   readEvidenceRepositories,
 } from '../records/drills/evidence.ts';
 import { readLedgerSpan } from '../records/drills/ledger.ts';
+import { listSigningKeys } from '../records/drills/signing-keys.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { formatMinute } from '../text/format-minute.ts';
 import { counted, formatBytes } from '../text/units.ts';
 import { version } from '../version.ts';
 import { checkLedger, type LedgerCheck } from './check-ledger.ts';
+import { checkStatements, type StatementsCheck } from './check-statements.ts';
 import type { EvidenceFormat } from './evidence-format.ts';
 
 const ROWS_AT_ONCE = 500;
+/** Keys are replaced rarely. */
+const MAX_KEYS = 100;
 
 /** What is proven, in words that an auditor can hold us to. */
 const METHOD = [
@@ -32,15 +36,18 @@ const METHOD = [
  */
 export async function* writeEvidence(
   db: Database,
-  span: Omit<EvidencePeriod, 'now'>,
+  of: Omit<EvidencePeriod, 'now'>,
   { format, now }: { format: EvidenceFormat; now: string },
 ): AsyncGenerator<string> {
-  const period = { ...span, now };
+  const period = { ...of, now };
   const facts = await readEvidenceFacts(db, period);
   const rows = await readLedgerSpan(db, period);
   // Checks only the rows that the report covers and those that may have been moved out of it, not the whole ledger,
   // which may have hundreds of thousands.
   const ledger = rows === null ? null : await checkLedger(db, rows);
+  const span = rows === null ? null : { after: rows.after?.id ?? '0', to: String(rows.to) };
+  const statements = span === null ? null : await checkStatements(db, span);
+  const keys = await listSigningKeys(db, { page: 1, limit: MAX_KEYS });
   const title = `Restore evidence, ${formatMinute(period.from)} to ${formatMinute(period.to)}`;
   yield format.begin(title);
   yield format.list([
@@ -56,6 +63,8 @@ export async function* writeEvidence(
   yield format.list(METHOD);
   yield format.heading('Ledger');
   yield format.list(describeLedger(ledger));
+  yield format.heading('Signed statements');
+  yield format.list(describeStatements(statements, JSON.parse(keys.items)));
   yield format.heading('Repositories');
   yield* format.table(
     ['Repository', 'Last proof in the period', 'Version', 'From', 'Failed since'],
@@ -91,6 +100,34 @@ function describeLedger(ledger: LedgerCheck | null): string[] {
       : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}).${rows === 0 ? '' : ` The ${counted(rows, 'row')} before it ${rows === 1 ? 'is' : 'are'}.`}`;
   const hash = `Hash of the last intact row: ${head}. Compare it with the ledger later: if it still contains this hash, nothing before it was changed.`;
   return [`${state} ${whole}`, ...(rows === 0 ? [] : [hash])];
+}
+
+interface KeyOfEvidence {
+  id: string;
+  created_at: string;
+  retired_at: string | null;
+}
+
+function describeStatements(
+  found: StatementsCheck | null,
+  keys: readonly KeyOfEvidence[],
+): string[] {
+  if (keys.length === 0) return ['No drill is signed: no signing key was made yet.'];
+  const state =
+    found === null || (found.broken === null && found.statements === 0)
+      ? 'No drill of this period is signed. Drills from before the first key are not.'
+      : found.broken === null
+        ? `Of the rows that were checked, ${found.statements} have a signed statement: each has a valid signature, and names the hashes that the ledger still has.`
+        : `NOT every signed statement is right: the one about row ${found.broken.drillId}: ${found.broken.reason}.`;
+  return [
+    state,
+    ...keys.map(({ id, created_at, retired_at }) => {
+      const until = retired_at === null ? 'now' : formatMinute(retired_at);
+      return `Ed25519 key, SHA-256 of its public part (DER): ${id}. Used from ${formatMinute(created_at)} to ${until}.`;
+    }),
+    'The page and GET /api/signing-keys give the public keys (PEM); each drill of a repository, and GET /api/drills/{id}/statement, gives its statement (in-toto, with a detached signature and as a DSSE envelope).',
+    'To verify one offline: `openssl pkeyutl -verify -pubin -inkey KEY.pem -rawin -in STATEMENT.json -sigfile STATEMENT.sig`. It names the hash of the row below (`predicate.ledger.entry.sha256`) and of the row before it.',
+  ];
 }
 
 async function* repositoryRows(db: Database, period: EvidencePeriod): AsyncGenerator<string[]> {

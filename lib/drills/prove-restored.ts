@@ -19,6 +19,8 @@ import { readObjects } from './read-objects.ts';
 
 /** The longest path of the system, without its NUL. Git can write longer ones, but they could not be removed. */
 const MAX_PATH_BYTES = 4_095;
+/** Characters of refs in a row of the ledger: about 1,000 refs. */
+const MAX_REF_LIST = 2 ** 16;
 /** The same as for restoring: enough for a slow disk. */
 const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };
 
@@ -57,8 +59,11 @@ export async function proveRestorable(options: ProveOptions): Promise<void> {
     { ...archives, ref: null, isBare: true, isLimited: true, target },
     options,
   );
-  const { files, isRecorded: files_recorded } = restored;
-  onFound(restored, { files, files_recorded });
+  const { files, isRecorded: files_recorded, archiveFiles } = restored;
+  onFound(restored, {
+    ...{ files, files_recorded },
+    ...(archiveFiles === null ? {} : { archive_files: archiveFiles }),
+  });
   const workspaces = createWorkspaces({
     ...{ scratchFolder: scratch, scratchName: 'the folder of the drill (DATA_DIR)' },
     ...{ environment, clock, limits },
@@ -94,9 +99,10 @@ async function compareRefs(
     found.set('HEAD', recordedHead);
   } else if (headCommit !== null) found.set('HEAD', headCommit);
   const refs_sha256 = digestRefs(found);
+  const ref_list = listRefs(found);
   if (version === null || manifest === null) {
     // Restoring has compared them with the header of the bundle; nothing else is recorded.
-    return { refs, refs_sha256, refs_recorded_in: 'bundle' };
+    return { refs, refs_sha256, ref_list, refs_recorded_in: 'bundle' };
   }
   const recorded = await findRecorded(version);
   if (recorded !== null && recorded.manifestSha256 !== manifest.sha256) {
@@ -107,9 +113,22 @@ async function compareRefs(
     throw corrupt(`the refs of version ${version} are not those that were recorded`);
   }
   return {
-    ...{ refs, refs_sha256, manifest_sha256: manifest.sha256 },
+    ...{ refs, refs_sha256, ref_list, manifest_sha256: manifest.sha256 },
     refs_recorded_in: isInDatabase ? 'database' : 'manifest',
   };
+}
+
+/** The lines that `digestRefs` hashes, as many as fit into a row of the ledger. */
+function listRefs(refs: ReadonlyMap<string, string>): string[] {
+  const lines: string[] = [];
+  let length = 0;
+  for (const name of [...refs.keys()].sort()) {
+    const line = `${refs.get(name)} ${name}`;
+    length += line.length;
+    if (length > MAX_REF_LIST) break;
+    lines.push(line);
+  }
+  return lines;
 }
 
 async function commitOf(git: Git, gitDir: string, id: string): Promise<string | null> {

@@ -10,6 +10,7 @@ const enveloped: ReadonlySet<ErrorCode> = new Set([
   'RATE_LIMITED',
   'INTERNAL_ERROR',
   'SERVICE_UNAVAILABLE',
+  'CREDENTIAL_STORAGE_UNAVAILABLE',
 ]);
 
 const RETRY_AFTER_SECONDS = '5';

@@ -78,6 +78,8 @@ export interface Restored {
   sizeBytes: number;
   /** Whether the SHA-256 of each file was recorded. */
   isRecorded: boolean;
+  /** Those files with the SHA-256 that each was found to have; null if it was not recorded for each. */
+  archiveFiles: { name: string; sha256: string }[] | null;
   /** What was recorded about the version; null for an archive from an earlier release. */
   manifest: RestoredManifest | null;
 }
@@ -162,6 +164,7 @@ export async function restoreVersion(
         files: 1 + chain.increments.length,
         sizeBytes: chain.sizeBytes,
         isRecorded: chain.base.sha256 !== null,
+        archiveFiles: listFiles(chain),
         manifest:
           entry && manifest
             ? { sha256: entry.manifest_sha256, refs: new Map(Object.entries(manifest.refs)) }
@@ -176,6 +179,15 @@ function readNeeded(archive: OpenArchive, files: number): Promise<Chain> {
   const listed = 1 + archive.increments.length;
   if (files > listed) throw corrupt(`its note lists ${listed} of the ${files} files it needs`);
   return readChain(archive, files);
+}
+
+function listFiles({ base, increments }: Chain): Restored['archiveFiles'] {
+  const files = [];
+  for (const { name, sha256 } of [base, ...increments]) {
+    if (sha256 === null) return null;
+    files.push({ name, sha256 });
+  }
+  return files;
 }
 
 interface NewRepository {

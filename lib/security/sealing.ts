@@ -11,7 +11,7 @@ export interface Sealing {
 }
 
 /** The kind of sealed text, so that one kind is never mistaken for another. */
-export type SealedThing = 'gateway key' | 'alert channel';
+export type SealedThing = 'gateway key' | 'alert channel' | 'signing key';
 
 const CIPHER = 'aes-256-gcm';
 const VERSION = 'v1';

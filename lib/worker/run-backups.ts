@@ -114,7 +114,8 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
     const drillBudgetMs = config.DRILL_BUDGET_MINUTES * 60_000;
     const once = () => {
       login.reset();
-      return runOnce({ ...deps, heartbeat, alerts, drillBudgetMs }, sources, {
+      const signingSecret = config.CREDENTIALS_ENCRYPTION_KEY;
+      return runOnce({ ...deps, heartbeat, alerts, drillBudgetMs, signingSecret }, sources, {
         perform: command.isShared ? performSharedRun : performRun,
         ...{ stdout: io.stdout, isJson: command.isJson },
       });

@@ -94,7 +94,8 @@ async function prepareTarget({
   const progress = await readProgress(target);
   if (progress === null) {
     if (startOver) throw new AppError('CONFLICT', 'the target has no unfinished move');
-    const filled = await listFilled(target);
+    // A server that was started on the target has made a key. It has signed nothing, or there would be other rows.
+    const filled = (await listFilled(target)).filter((name) => name !== 'signing_keys');
     if (filled.length > 0) {
       throw new AppError(
         'CONFLICT',
@@ -102,6 +103,7 @@ async function prepareTarget({
       );
     }
     await beginProgress(target);
+    await target.query({ text: 'DELETE FROM signing_keys' });
     return new Map();
   }
   if (startOver) {

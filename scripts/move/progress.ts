@@ -46,17 +46,22 @@ export async function endProgress(target: Database): Promise<void> {
   await target.query({ text: `DROP TABLE ${progressTable}` });
 }
 
-/** Disabled to delete copied rows of the ledger of drills, which still exist in the source. */
-const ledgerTrigger = 'restore_drills %s TRIGGER refuse_restore_drill_truncation';
+/** Disabled to delete copied rows of the ledger of drills and its statements, which still exist in the source. */
+const guards = [
+  ['restore_drills', 'refuse_restore_drill_truncation'],
+  ['drill_statements', 'refuse_drill_statement_truncation'],
+] as const;
 
 /** Deletes what an unfinished move has copied, in one statement, so that it can start over. */
 export async function undoProgress(target: Database, tables: readonly MovedTable[]): Promise<void> {
   const names = tables.map(({ name }) => quoteName(name)).join(', ');
+  const set = (state: string) =>
+    guards.map(([table, name]) => `ALTER TABLE ${table} ${state} TRIGGER ${name};`).join(' ');
   await target.query({
     text: `DO $do$ BEGIN
-      ALTER TABLE ${ledgerTrigger.replace('%s', 'DISABLE')};
+      ${set('DISABLE')}
       TRUNCATE ${names};
-      ALTER TABLE ${ledgerTrigger.replace('%s', 'ENABLE ALWAYS')};
+      ${set('ENABLE ALWAYS')}
       DELETE FROM ${progressTable};
     END $do$`,
   });

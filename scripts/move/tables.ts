@@ -60,6 +60,8 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'badges', key: id },
   { name: 'forgotten_repositories', key: name('repo_full_name') },
   { name: 'restore_drills', key: id },
+  { name: 'signing_keys', key: name('id') },
+  { name: 'drill_statements', key: [{ column: 'drill_id', type: 'bigint' }] },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },

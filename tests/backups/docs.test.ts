@@ -30,7 +30,7 @@ describe('GET /openapi.json', () => {
       const isProbe = /^\/(?:observatory\/ready|healthz?|readyz?)$/.test(route.path);
       expect(statuses.includes('429')).toBe(!isProbe);
       expect(operation?.security).toHaveLength(
-        { public: 0, reader: 4, identified: 4 }[route.access as string] ?? 2,
+        { public: 0, reader: 4, identified: 4, administrator: 4 }[route.access as string] ?? 2,
       );
     },
   );

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,19 +6,11 @@ import { useTemporaryFolder } from '../support/folders.ts';
 import { createRepository } from '../support/git.ts';
 import { type GitServer, startGitServer } from '../support/git-server.ts';
 import { useDatabase } from '../support/hooks.ts';
+import { hasOpenssl } from '../support/openssl.ts';
 import { type PingServer, startPingServer } from '../support/ping-server.ts';
 import { useS3Server } from '../support/s3-server.ts';
 import { type FinishedScript, runScript } from '../support/script.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
-
-const hasOpenssl = (() => {
-  try {
-    execFileSync('openssl', ['version']);
-    return true;
-  } catch {
-    return false;
-  }
-})();
 
 // Every name below corp.test is unknown to the resolver, and its certificate to every store of authorities.
 describe.skipIf(!hasOpenssl)(

@@ -99,6 +99,13 @@ const requests: Record<string, Make> = {
     path: '/api/evidence?from=2026-01-01&to=2026-02-01',
     answers: 200,
   }),
+  // The drill is signed when its statement is first asked for.
+  'GET /api/drills/:id/statement': () => ({ path: '/api/drills/1/statement', answers: 200 }),
+  'GET /api/signing-keys/:id': async (world) => ({
+    path: `/api/signing-keys/${await makeSigningKey(world)}`,
+    answers: 200,
+  }),
+  'POST /api/signing-keys': () => ({ path: '/api/signing-keys', answers: 201 }),
   'GET /api/repos/:owner/:name/stores': () => ({
     path: '/api/repos/ada/app/stores',
     answers: 200,
@@ -304,6 +311,13 @@ async function makeReport(world: RequestWorld): Promise<string> {
   const response = await asUser(world, '/reports', report);
   const { data } = (await response.json()) as { data: { id: string } };
   return data.id;
+}
+
+/** The id of a signing key. */
+async function makeSigningKey(world: RequestWorld): Promise<string> {
+  const response = await asUser(world, '/api/signing-keys', {});
+  const { id } = (await response.json()) as { id: string };
+  return id;
 }
 
 /** The id of a pending request for a run. */

@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { openSigner } from '../../lib/drills/signing-key.ts';
+import { recordDrill } from '../../lib/records/drills/record.ts';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
@@ -6,6 +8,7 @@ import type { Caller } from '../../scripts/tables/access-table.ts';
 import { chatEnvironment } from '../support/chat.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
+import { someDrill } from '../support/drills.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createRepository } from '../support/git.ts';
@@ -40,6 +43,9 @@ export async function startAccessWorld(): Promise<AccessWorld> {
   await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`, QUICK_COST));
   const run = await insertRun(db, { status: 'completed', total_repos: 1 });
   await insertResult(db, run, 'ada/app', { status: 'completed' });
+  const secret = observatoryEnvironment.CREDENTIALS_ENCRYPTION_KEY;
+  await openSigner(db, secret);
+  await recordDrill(db, someDrill(), null);
   const text = "INSERT INTO archive_versions (repo_full_name, version) VALUES ('ada/app', 1)";
   await db.query({ text });
   await insertLog(db, { run_id: run, level: 'info', message: 'cloned ada/app' });

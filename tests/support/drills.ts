@@ -5,14 +5,16 @@ import type { TestDatabase } from './databases.ts';
 import { sql } from './records.ts';
 
 const triggers = [
-  'chain_restore_drill',
-  'refuse_restore_drill_change',
-  'refuse_restore_drill_truncation',
+  ['restore_drills', 'chain_restore_drill'],
+  ['restore_drills', 'refuse_restore_drill_change'],
+  ['restore_drills', 'refuse_restore_drill_truncation'],
+  ['drill_statements', 'refuse_drill_statement_change'],
+  ['drill_statements', 'refuse_drill_statement_truncation'],
 ];
 
-/** Empties the ledger of drills, which only those who may change its triggers can do. */
+/** Empties the ledger of drills with its statements and their keys, which only those who may change its triggers can do. */
 export async function emptyLedger(db: Database): Promise<void> {
-  await tamper(db, 'TRUNCATE restore_drills RESTART IDENTITY');
+  await tamper(db, 'TRUNCATE restore_drills, drill_statements, signing_keys RESTART IDENTITY');
 }
 
 /** Removes the ledger and everything from earlier runs and drills before each test of a file. */
@@ -27,14 +29,15 @@ export function useEmptyLedger(database: TestDatabase): void {
   });
 }
 
-/** Changes the ledger despite its triggers. */
+/** Changes the ledger or its statements despite the triggers. */
 export async function tamper(db: Database, statement: string): Promise<void> {
   await sql(
     db,
     `DO $do$ BEGIN
       ALTER TABLE restore_drills DISABLE TRIGGER USER;
+      ALTER TABLE drill_statements DISABLE TRIGGER USER;
       ${statement};
-      ${triggers.map((name) => `ALTER TABLE restore_drills ENABLE ALWAYS TRIGGER ${name};`).join(' ')}
+      ${triggers.map(([table, name]) => `ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${name};`).join(' ')}
     END $do$`,
   );
 }

@@ -134,6 +134,16 @@ export async function fillDatabase(db: Database): Promise<void> {
        7, (ARRAY['proven', 'failed'])[1 + n % 2], CASE WHEN n % 2 = 1 THEN E'it''s damaged\n🙂' END, '{"refs": 3, "version": "0.1.0"}'
      FROM generate_series(1, 5) AS n`,
   );
+  await sql(
+    db,
+    `INSERT INTO signing_keys (id, public_key, sealed_private_key, after_drill, retired_at)
+     VALUES ('former', 'pem', NULL, 0, now()), ('current', 'pem', 'v1.x', 1, NULL)`,
+  );
+  await sql(
+    db,
+    `INSERT INTO drill_statements (drill_id, key_id, statement, envelope_signature, statement_signature)
+     SELECT id, 'current', '{"é": "\n"}', 'a', 'b' FROM restore_drills`,
+  );
   await addUser(db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),

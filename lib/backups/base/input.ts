@@ -170,6 +170,34 @@ export const evidenceInput = z.object({
     .meta({ description: 'The format of the document.' }),
 });
 
+/** The id of a drill in a path. */
+export const drillInput = z.object({
+  id: integerText.meta(describeInteger('Id of a restore drill.')),
+});
+
+/** What GET /api/drills/:id/statement gives. */
+export const statementInput = z.object({
+  format: z
+    .enum(['envelope', 'statement', 'signature'], 'must be envelope, statement or signature')
+    .default('envelope')
+    .meta({
+      description:
+        'envelope: the statement in a DSSE envelope. statement: exactly the signed bytes. signature: the detached Ed25519 signature of those bytes.',
+    }),
+});
+
+/** Page and filter of GET /api/statements. */
+export const statementsInput = pageInput.extend({
+  repository: storableText(1_001)
+    .optional()
+    .meta({ description: 'Only statements about this repository, by name in any letter case.' }),
+});
+
+/** The id of a signing key in a path. */
+export const signingKeyInput = z.object({
+  id: storableText(100).meta({ description: 'Id of a signing key, with or without `.pem`.' }),
+});
+
 /** Page and filter of GET /api/anomalies. */
 export const anomaliesInput = pageInput.extend({
   open: flag('true: only unconfirmed anomalies. false: only confirmed ones.'),

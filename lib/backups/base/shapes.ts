@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { drillOutcomes } from '../../records/drills/new-drill.ts';
+import { statementStates } from '../../records/drills/statements.ts';
 import { MAX_ACTIVE } from '../../records/recording/progress.ts';
 import {
   MAX_FAILURES_COUNTED,
@@ -190,10 +191,15 @@ export const restoreDrill = z
     outcome,
     reason,
     evidence: z.looseObject({}).meta({
-      description: 'The findings: digests, counts and versions. See docs/restore-drills.md.',
+      description:
+        'The findings: digests, counts and versions, without the lists `archive_files` and `ref_list`, which the signed statement has. See docs/restore-drills.md.',
     }),
     previous_sha256: z.string().meta({ description: 'The hash of the row before it.' }),
     sha256: z.string().meta({ description: 'The hash of this row.' }),
+    statement: z.enum(statementStates).meta({
+      description:
+        'signed: GET /api/drills/{id}/statement has it. pending: it is about to be signed. before_key: recorded before there was a signing key. no_key: there is none yet. altered: the row was changed, so it was not signed.',
+    }),
   })
   .meta({ id: 'RestoreDrill' });
 

@@ -2,6 +2,8 @@ import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
+import { signInBackground } from '../../drills/sign-drills.ts';
+import { describeSigningFault } from '../../drills/signing-key.ts';
 import type { Deps } from '../../http/deps.ts';
 import { type Repeating, repeat } from '../../log/repeat.ts';
 import { sweepStaleRuns } from '../../records/runs/stale-runs.ts';
@@ -16,7 +18,7 @@ const HOUR_MS = 60 * 60_000;
 export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: true; reason: string };
 
 /**
- * Fails runs whose worker stopped, raises alerts, and enqueues new records for search. Touches an idle database only
+ * Fails runs whose worker stopped, raises alerts, signs the results of drills, and enqueues new records for search. Touches an idle database only
  * once an hour, so that one that scales to zero can sleep. Throws SERVICE_UNAVAILABLE if the database is down; the
  * second sweep in a row to find it down notifies the channels.
  */
@@ -40,6 +42,7 @@ export async function sweep(deps: OutageWatchDeps): Promise<SweepOutcome> {
     deps.log.warn('marked a run as failed: its worker stopped', { run_id });
   await outage?.reportUp();
   await raise(deps);
+  await signResults(deps);
   await updateSearch(deps);
   return { swept: runIds.length, run_ids: runIds };
 }
@@ -59,6 +62,19 @@ async function raise({
   } catch (error) {
     log.error('alerts could not be raised', { error });
   }
+}
+
+/** Signs the results of drills that no worker has signed, and makes the key for that. */
+export async function signResults({
+  databaseUse,
+  clock,
+  log,
+  config,
+}: Pick<Deps<BackupsConfig>, 'databaseUse' | 'clock' | 'log' | 'config'>): Promise<void> {
+  const keys = config.CREDENTIALS_ENCRYPTION_KEY;
+  const fault = await signInBackground({ db: databaseUse.unrecorded, clock, log, keys });
+  if (fault !== 'other secret') return;
+  log.error(`the results of restore drills are not signed: ${describeSigningFault(fault)}`);
 }
 
 /** Adds new records to the active embedding generation. A failure is only logged, as above. */

@@ -1,10 +1,14 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { iso } from '../base/page.ts';
 
+/** SQL for the columns of a LedgerText, from a row `drill`. */
+export const ledgerColumns = `drill.id::text, drill.repository_name, drill.version::text, drill.storage,
+  ${iso('drill.started_at')} AS started_at, drill.duration_ms::text, drill.bytes::text, drill.outcome, drill.reason,
+  drill.evidence::text, drill.previous_sha256, drill.sha256`;
+
 const page: Statement = {
   name: 'drill_ledger_page',
-  text: `SELECT id::text, repository_name, version::text, storage, ${iso('started_at')} AS started_at,
-      duration_ms::text, bytes::text, outcome, reason, evidence::text, previous_sha256, sha256
+  text: `SELECT ${ledgerColumns}
     FROM restore_drills AS drill WHERE drill.id >= $1::bigint ORDER BY drill.id LIMIT $2::int`,
 };
 

@@ -19,12 +19,19 @@ export const drillEvidence = z.strictObject({
   /** A digest of all refs as git read them from the restored repository, and the number of refs without HEAD. */
   refs_sha256: sha256.optional(),
   refs: count.optional(),
+  /** The lines of that digest, `<id> <name>`: all, or the first ones if they are too long for a row of the ledger. */
+  ref_list: z.array(z.string()).optional(),
   /** What the digest was compared with: the version's record, its manifest, or the header of its bundle. */
   refs_recorded_in: z.enum(['database', 'manifest', 'bundle']).optional(),
   manifest_sha256: sha256.optional(),
   /** Whether the SHA-256 of each file of the archive was on record, and therefore compared. */
   files_recorded: z.boolean().optional(),
   files: count.optional(),
+  /** Those files, if the SHA-256 of each was on record. */
+  archive_files: z
+    .array(z.strictObject({ name: z.string().max(1_000), sha256 }))
+    .max(1_001)
+    .optional(),
   /** Objects that `git fsck` read. */
   objects: count.optional(),
   /** Objects with old defects that they already had at the source. */
@@ -41,6 +48,12 @@ export const drillEvidence = z.strictObject({
   empty: z.boolean().optional(),
   found_empty_at: z.iso.datetime({ offset: true }).optional(),
 });
+
+/** Findings that are too long for lists of drills. Their signed statements have them. */
+export const longFindings = [
+  'archive_files',
+  'ref_list',
+] as const satisfies readonly (keyof DrillEvidence)[];
 
 export type DrillEvidence = z.output<typeof drillEvidence>;
 

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { linkSignal } from '../../async.ts';
 import type { StoreAddress } from '../../config/stores/store-address.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
+import { signInBackground } from '../../drills/sign-drills.ts';
+import type { SealingKeys } from '../../drills/signing-key.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 import { checkGit } from '../../git/git-version.ts';
@@ -42,6 +44,8 @@ export interface DrillDeps extends CommandContext {
   stores: { addresses: readonly StoreAddress[]; recipients: readonly string[] };
   target: PushTarget | null;
   layout: 'parts' | 'files' | null;
+  /** CREDENTIALS_ENCRYPTION_KEY, which opens the key that signs the results. Without it, the server signs them. */
+  signingSecret: SealingKeys;
 }
 
 /** Which drills to perform. */
@@ -229,14 +233,12 @@ async function proveNothing(
   return proveEmpty(context, { repository, foundEmptyAt, archiveFolder });
 }
 
-async function record(
-  { db, clock, dataFolder, display }: DrillDeps,
-  drill: NewDrill,
-  runId: number | null,
-): Promise<void> {
+async function record(deps: DrillDeps, drill: NewDrill, runId: number | null): Promise<void> {
+  const { db, clock, dataFolder, display } = deps;
   try {
     const forMs = PATIENCE_MS;
     await retryWhileUnavailable(() => recordDrill(db, drill, runId), { clock, forMs });
+    await signInBackground({ ...deps, keys: deps.signingSecret });
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
     if (await spoolDrill(dataFolder, drill, runId)) return;
@@ -246,9 +248,11 @@ async function record(
   }
 }
 
-/** Delivers the drills that were spooled earlier. */
-async function deliver({ db, dataFolder, display }: DrillDeps): Promise<void> {
+/** Delivers the drills that were spooled earlier, and signs them. */
+async function deliver(deps: DrillDeps): Promise<void> {
+  const { db, dataFolder, display } = deps;
   const delivered = await unlessAway(() => deliverDrills(db, dataFolder), null);
+  if (delivered !== null) await signInBackground({ ...deps, keys: deps.signingSecret });
   for (const name of delivered?.damaged ?? []) {
     display.line(cleanText(`DATA_DIR/spool: ${name} cannot be delivered and is kept`));
   }

@@ -37,6 +37,7 @@ export async function runDrill(options: WorkerOptions, command: DrillCommand): P
         ...{ target, layout: config.BACKUP_REPO_LAYOUT ?? null },
         archiveFolder: archivePath(config),
         dataFolder: resolve(config.DATA_DIR),
+        signingSecret: config.CREDENTIALS_ENCRYPTION_KEY,
         stores: { addresses: config.BACKUP_STORES, recipients: config.BACKUP_AGE_RECIPIENTS },
       };
       const report = await performDrills(deps, {

@@ -12,7 +12,7 @@ import { listSpoolFolder, makeSpoolFolder } from './spool-file.ts';
 
 /** With this many files, further drills are dropped: the database has been unreachable for too long. */
 const MAX_FILES = 10_000;
-const MAX_FILE_BYTES = 64 * 2 ** 10;
+const MAX_FILE_BYTES = 2 ** 20;
 /** The name contains the time, so that drills are delivered in order. */
 const fileName = /^drill-\d{15}-[0-9a-f-]{36}\.json$/;
 

@@ -1,4 +1,5 @@
 import { isDatabaseUnavailable } from '../../database/database.ts';
+import type { SealingKeys } from '../../drills/signing-key.ts';
 import { AppError, messageOf } from '../../errors.ts';
 import {
   type ActiveRun,
@@ -53,6 +54,8 @@ export type CommandDeps = Omit<RunDeps, 'watch'> &
     alerts: RunAlerts;
     /** How long the restore drills after the run may take; 0 for none. */
     drillBudgetMs: number;
+    /** CREDENTIALS_ENCRYPTION_KEY, which opens the key that signs what the drills prove. */
+    signingSecret: SealingKeys;
   };
 
 interface CommandOptions {

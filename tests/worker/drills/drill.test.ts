@@ -428,3 +428,31 @@ describe('a drill without the database', () => {
     await rm(join(spool, name));
   });
 });
+
+it('signs what it has proved: every file of the archive, and the refs', async () => {
+  await world.backUp(withIncrements);
+  await world.app.commit({ 'b.txt': 'more' });
+  await world.backUp(withIncrements);
+  const env = { DRILL_BUDGET_MINUTES: '5', CREDENTIALS_ENCRYPTION_KEY: 'ab'.repeat(32) };
+  expect((await drill(['--all'], { env })).code).toBe(0);
+  const [made, ...others] = await rowsOf<{ statement: string }>(
+    database.db,
+    'SELECT statement FROM drill_statements',
+  );
+  expect(others).toEqual([]);
+  const { subject, predicate } = JSON.parse(made?.statement ?? '');
+  const note = await world.readNote();
+  expect(subject.map(({ digest }: { digest: { sha256: string } }) => digest.sha256)).toEqual([
+    note.archive_sha256,
+    ...note.increments.map(({ sha256 }) => sha256),
+  ]);
+  expect(subject).toHaveLength(2);
+  const found = await refs();
+  expect(predicate).toMatchObject({
+    ...{ repository: 'local/app', version: 2, outcome: 'proven', storage: 'folder' },
+    refs: { count: found.size - 1, sha256: digestRefs(found), isComplete: true },
+    head: { commit: found.get('HEAD') },
+  });
+  const listed = predicate.refs.listed as { name: string; id: string }[];
+  expect(new Map(listed.map(({ name, id }) => [name, id]))).toEqual(found);
+});

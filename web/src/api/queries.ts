@@ -121,6 +121,27 @@ export const drills = (path: RepositoryPath, query: { page: number; limit: numbe
     refetchInterval: REFRESH_MS,
   });
 
+/** The address of the signed statement about a drill, in one of its forms. */
+export function statementAddress(drill: number, format: 'envelope' | 'statement' | 'signature') {
+  return `${basePath}/api/drills/${drill}/statement?format=${format}`;
+}
+
+/** The public keys that sign the results of restore drills, newest first. */
+export const signingKeys = queryOptions({
+  queryKey: ['signing keys'],
+  queryFn: () => body(api.GET('/api/signing-keys', { params: { query: { limit: 100 } } })),
+});
+
+/** The address of a public key as a file. */
+export function signingKeyAddress(id: string): string {
+  return `${basePath}/api/signing-keys/${id}.pem`;
+}
+
+/** Replaces the key that signs the results of restore drills. */
+export async function replaceSigningKey(): Promise<void> {
+  await api.POST('/api/signing-keys');
+}
+
 /** The anomalies of a repository. */
 export const anomaliesOf = (path: RepositoryPath, query: { page: number; limit: number }) =>
   queryOptions({

@@ -13,6 +13,7 @@ import { OutcomeBadge } from '../../parts/status.tsx';
 import { nameOfKind, outcomeOfDelivery } from './about.ts';
 import { MakeReport } from './make-report.tsx';
 import { RestoreEvidence } from './restore-evidence.tsx';
+import { SigningKeys } from './signing-keys.tsx';
 
 /** The user's reports, and a button to create one. */
 export function ReportsPage() {
@@ -36,6 +37,7 @@ export function ReportsPage() {
         }
       </Loaded>
       <RestoreEvidence />
+      <SigningKeys />
       <MakeReport isOpen={isMaking} close={making.close} />
     </Page>
   );

@@ -1,8 +1,8 @@
-import { Alert, Code, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Button, Code, Menu, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
-import { drills, type RepositoryPath } from '../../api/queries.ts';
+import { drills, type RepositoryPath, statementAddress } from '../../api/queries.ts';
 import { Age } from '../../parts/age.tsx';
 import { formatBytes, formatDuration, nameOfStorage } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
@@ -90,8 +90,8 @@ function Drills({ path }: { path: RepositoryPath }) {
       {({ data, pagination }) => (
         <>
           <RecordTable
-            minWidth={560}
-            heads={['Outcome', 'When', 'Version', 'From', 'Read', 'Duration']}
+            minWidth={660}
+            heads={['Outcome', 'When', 'Version', 'From', 'Read', 'Duration', 'Statement']}
             numbers={['Read', 'Duration']}
             isReachable
             verticalSpacing="xs"
@@ -108,7 +108,7 @@ function Drills({ path }: { path: RepositoryPath }) {
 }
 
 function DrillRow({ drill }: { drill: Schemas['RestoreDrill'] }) {
-  const { outcome, reason, started_at, version, storage, bytes, duration_ms, evidence } = drill;
+  const { id, outcome, reason, started_at, version, storage, bytes, duration_ms, evidence } = drill;
   return (
     <Table.Tr>
       <Table.Td maw={320}>
@@ -132,6 +132,59 @@ function DrillRow({ drill }: { drill: Schemas['RestoreDrill'] }) {
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
         {formatDuration(duration_ms)}
       </Table.Td>
+      <Table.Td>
+        <Statement drill={id} state={drill.statement} />
+      </Table.Td>
     </Table.Tr>
+  );
+}
+
+/** Why a drill has no signed statement. */
+const absences = {
+  before_key: 'None: it is from before the signing key',
+  no_key: 'None: there is no signing key',
+  altered: 'None: its record was altered',
+} as const;
+
+const formats = [
+  ['envelope', 'In-toto statement in a DSSE envelope'],
+  ['statement', 'Statement alone'],
+  ['signature', 'Its detached signature'],
+] as const;
+
+/** Downloads the signed statement about a drill. One that is not signed yet is signed by the download. */
+function Statement({
+  drill,
+  state,
+}: {
+  drill: number;
+  state: Schemas['RestoreDrill']['statement'];
+}) {
+  if (state !== 'signed' && state !== 'pending') {
+    return (
+      <Text size="xs" c="dimmed">
+        {absences[state]}
+      </Text>
+    );
+  }
+  return (
+    <Menu withinPortal>
+      <Menu.Target>
+        <Button
+          size="compact-sm"
+          variant="default"
+          aria-label={`Signed statement of drill ${drill}`}
+        >
+          Signed
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {formats.map(([format, label]) => (
+          <Menu.Item key={format} component="a" href={statementAddress(drill, format)} download>
+            {label}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
   );
 }
