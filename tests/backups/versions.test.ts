@@ -71,6 +71,14 @@ describe('GET /api/repos/:owner/:name/versions', () => {
     expect(await numbers('?page=9007199254740991')).toEqual([[], 12]);
   });
 
+  it('lists only versions made at a time or earlier', async () => {
+    for (let n = 1; n <= 3; n++) await version(n, { created_at: `2026-03-0${n}T10:00:00Z` });
+    expect(await numbers('?until=2026-03-02T10:00:00Z')).toEqual([[2, 1], 2]);
+    expect(await numbers('?until=2026-03-02T11:00:00%2B02:00')).toEqual([[1], 1]);
+    expect(await numbers('?until=2026-02-28')).toEqual([[], 0]);
+    expect((await ask('/api/repos/acme/app/versions?until=x')).status).toBe(400);
+  });
+
   it('omits pruned versions unless requested', async () => {
     await version(1, { pruned_at: '2026-03-09T10:00:00Z' });
     await version(2);

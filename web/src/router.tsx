@@ -123,8 +123,13 @@ const repositoriesRoute = createRoute({
 const repositoryRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/repositories/$owner/$name',
-  validateSearch: ({ tab }: Record<string, unknown>): { tab?: string } =>
-    typeof tab === 'string' ? { tab } : {},
+  validateSearch: ({
+    tab,
+    version,
+  }: Record<string, unknown>): { tab?: string; version?: number } => ({
+    ...(typeof tab === 'string' ? { tab } : {}),
+    ...(Number.isSafeInteger(version) && Number(version) > 0 ? { version: Number(version) } : {}),
+  }),
   component: lazyRouteComponent(
     () => import('./pages/repository/repository.tsx'),
     'RepositoryPage',

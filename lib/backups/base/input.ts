@@ -215,6 +215,7 @@ export const versionsInput = pageInput.extend({
   before: integerText
     .optional()
     .meta(describeInteger('Only versions older than the one with this number.')),
+  until: momentParameter('Only versions made at this time or earlier.').optional(),
   pruned: flag('true: also versions that retention has pruned, which cannot be restored.'),
 });
 

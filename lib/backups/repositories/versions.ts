@@ -30,7 +30,8 @@ export const versionsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     },
     async ({ params, query }, { db }: BackupsDeps, c) => {
       const { owner, name } = params;
-      const selection = { before: query.before, withPruned: query.pruned === true };
+      const { before, until } = query;
+      const selection = { before, until, withPruned: query.pruned === true };
       const page = await listVersions(db, `${owner}/${name}`, query, selection);
       if (page === null) throw new AppError('NOT_FOUND', 'repository not found');
       return sendPage(c, page, query);

@@ -28,6 +28,8 @@ const spelling = (name: string) => `SELECT repo_full_name FROM archive_versions
 export interface VersionSelection {
   /** Only versions below this one. */
   before?: number | undefined;
+  /** Only versions made at this time or earlier, in ISO 8601. */
+  until?: string | undefined;
   /** Whether to include versions that can no longer be restored. */
   withPruned: boolean;
 }
@@ -38,6 +40,7 @@ const versions: Statement = {
       SELECT * FROM archive_versions
       WHERE repo_full_name = (SELECT repo_full_name FROM chosen)
         AND ($4::bigint IS NULL OR version < $4::bigint) AND (pruned_at IS NULL OR $5::boolean)
+        AND ($6::timestamptz IS NULL OR created_at <= $6::timestamptz)
     )
     SELECT ${jsonArray(`SELECT ${versionColumns} FROM fitting
         ORDER BY fitting.version DESC LIMIT $1::bigint OFFSET $2::bigint`)} AS items,
@@ -55,9 +58,10 @@ export async function listVersions(
   db: Database,
   name: string,
   request: PageRequest,
-  { before, withPruned }: VersionSelection,
+  { before, until, withPruned }: VersionSelection,
 ): Promise<Page | null> {
-  const values = [request.limit, pageOffset(request), name, before ?? null, withPruned];
+  const selected = [before ?? null, withPruned, until ?? null];
+  const values = [request.limit, pageOffset(request), name, ...selected];
   type Found = { items: string; total: string; known: number };
   const [row] = await db.query<Found>(versions, values);
   return row?.known === 1 ? { items: row.items, totalItems: Number(row.total) } : null;

@@ -95,7 +95,7 @@ export const history = (path: RepositoryPath, query: { page: number; limit: numb
 
 export const versions = (
   path: RepositoryPath,
-  query: { page: number; limit: number; pruned: boolean },
+  query: { page: number; limit: number; pruned: boolean; until?: string },
 ) =>
   queryOptions({
     queryKey: ['repository', path, 'versions', query],
@@ -211,6 +211,41 @@ export const archive = (path: RepositoryPath) =>
     queryKey: ['repository', path, 'archive'],
     queryFn: () => body(api.GET('/api/repos/{owner}/{name}/archive', { params: { path } })),
     retry: false,
+  });
+
+/** Comparisons for a list are asked for one after the other: the server reads one archive of a caller at a time. */
+let lastComparison: Promise<unknown> = Promise.resolve();
+
+/** How two versions differ; by default `to` and the version before it. */
+export const comparison = (
+  path: RepositoryPath,
+  query: { from?: number; to: number; limit: number },
+) =>
+  queryOptions({
+    queryKey: ['repository', path, 'compare', query],
+    queryFn: () => {
+      const ask = () =>
+        body(api.GET('/api/repos/{owner}/{name}/compare', { params: { path, query } }));
+      const answer = lastComparison.then(ask);
+      lastComparison = answer.catch(() => undefined);
+      return answer;
+    },
+    retry: false,
+    // Versions never change.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** How a text file differs between two versions. */
+export const fileComparison = (
+  path: RepositoryPath,
+  query: { from?: number; to: number; path: string },
+) =>
+  queryOptions({
+    queryKey: ['repository', path, 'compare file', query],
+    queryFn: () =>
+      body(api.GET('/api/repos/{owner}/{name}/compare/file', { params: { path, query } })),
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
   });
 
 /** The total size of all archives after each run, newest first. */

@@ -66,18 +66,28 @@ export function ArchiveFiles({ path }: { path: RepositoryPath }) {
         title={<bdi style={{ overflowWrap: 'anywhere' }}>{shown?.path}</bdi>}
         size="xl"
       >
-        {shown && <Preview path={path} file={shown} />}
+        {shown && <FilePreview path={path} file={shown} />}
       </Modal>
     </>
   );
 }
 
-function Preview({ path, file }: { path: RepositoryPath; file: File }) {
+/** A file to download, and its text if it is a small one. By default of the newest version. */
+export function FilePreview({
+  path,
+  file,
+  version,
+}: {
+  path: RepositoryPath;
+  file: Pick<File, 'path' | 'size'>;
+  version?: number;
+}) {
+  const ofVersion = version === undefined ? {} : { version };
   const isSmall = file.size <= MAX_PREVIEW_BYTES;
   const query = useQuery({
-    queryKey: ['repository', path, 'file', file.path],
+    queryKey: ['repository', path, 'file', file.path, version],
     queryFn: async () => {
-      const params = { path, query: { path: file.path } };
+      const params = { path, query: { path: file.path, ...ofVersion } };
       const bytes = await body(
         api.GET('/api/repos/{owner}/{name}/archive/file', { params, parseAs: 'arrayBuffer' }),
       );
@@ -91,7 +101,7 @@ function Preview({ path, file }: { path: RepositoryPath; file: File }) {
       <Group>
         <Button
           component="a"
-          href={`${archiveAddress(path)}/file?path=${encodeURIComponent(file.path)}`}
+          href={`${archiveAddress(path)}/file?${new URLSearchParams({ path: file.path, ...(version === undefined ? {} : { version: String(version) }) })}`}
           download
         >
           Download

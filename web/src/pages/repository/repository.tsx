@@ -43,6 +43,10 @@ const SizesOverTime = lazy(async () => ({
   default: (await import('../../parts/size-chart.tsx')).SizesOverTime,
 }));
 
+const RepositoryRestore = lazy(async () => ({
+  default: (await import('./restore/restore.tsx')).RepositoryRestore,
+}));
+
 const Badges = lazy(async () => ({
   default: (await import('../badges.tsx')).Badges,
 }));
@@ -189,6 +193,7 @@ const titles: Partial<Record<Schemas['TrackedRepository']['state'], string>> = {
 
 const tabs = [
   { value: 'versions', label: 'Versions' },
+  { value: 'restore', label: 'Restore' },
   { value: 'drills', label: 'Restore drills' },
   { value: 'copies', label: 'Copies' },
   { value: 'history', label: 'History' },
@@ -244,6 +249,12 @@ function Part({ name, path, repository }: PartsProps & { name: (typeof tabs)[num
           <RepositoryArchive path={path} wasGood={repository.last_good_at !== null} />
           <RepositoryAnomalies path={path} />
         </>
+      );
+    case 'restore':
+      return (
+        <Suspense fallback={<Skeleton height={200} />}>
+          <RepositoryRestore path={path} />
+        </Suspense>
       );
     case 'drills':
       return <RepositoryDrills path={path} repository={repository} />;
