@@ -210,7 +210,7 @@ export function createGit(
     // Hours of progress exceed any buffer: only the end, which has the error, is kept.
     let tail = '';
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      watch.saw(text);
+      watch.receive(text);
       onProgress(text);
       tail = (tail + text).slice(-MAX_TAIL_LENGTH);
     });

@@ -37,7 +37,7 @@ interface Watched {
 /** Watches whether a git process works or waits. */
 export interface StallWatch {
   /** Receives git's error output. */
-  saw(text: string): void;
+  receive(text: string): void;
   /** Call when git has ended. */
   end(): void;
 }
@@ -86,7 +86,7 @@ export function watchForStall(watched: Watched): StallWatch {
     // After the last object, all remaining work is this machine's.
     isTransfer = transfer.test(phase) && !(phase.startsWith('Receiving') && percent === 100);
   };
-  return { saw: readProgress(sawProgress), end: () => clearInterval(timer) };
+  return { receive: readProgress(sawProgress), end: () => clearInterval(timer) };
 }
 
 /** What git's own programs have done since `before`. */

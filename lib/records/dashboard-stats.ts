@@ -9,6 +9,7 @@ import {
   stateCounts,
   withStates,
 } from './repositories/repository-states.ts';
+import { newestRun } from './runs/last-runs.ts';
 import { largestResult, readStats, runTotals, sizesAndAnalytics } from './runs/run-metrics.ts';
 import { runStatus } from './runs/runs.ts';
 
@@ -18,10 +19,7 @@ const dashboardStats: Statement = {
     ${judgingBy('$1', '$2', '$3')},
     counts AS (${stateCounts(`(${withStates('newest')}) AS known`)}),
     totals AS (SELECT ${runTotals} FROM backup_runs),
-    last AS (
-      SELECT ${runStatus} AS status, started_at FROM backup_runs AS run
-      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-    ),
+    last AS (${newestRun(`${runStatus} AS status, started_at`)}),
     largest AS (${largestResult})
     SELECT row_to_json(stats)::text AS item FROM (
       SELECT total_runs, total_repos, total_successful, total_failed, total_skipped,

@@ -2,7 +2,13 @@ import type { Database, Statement } from '../database/database.ts';
 import { cutTextSql } from '../security/redaction/cut-text.ts';
 import { iso, jsonObject, readObject } from './base/page.ts';
 import { standingFailures } from './drills/newest-drill.ts';
-import { MAX_MOST_NEEDED, mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
+import {
+  MAX_MOST_NEEDED,
+  mostNeededProofs,
+  PROOF_DAYS,
+  proofCounts,
+  proofStates,
+} from './drills/states.ts';
 import { archiveBytes } from './repositories/archive-bytes.ts';
 import {
   JUDGED_AT,
@@ -13,8 +19,9 @@ import {
   stateCounts,
   worstFirst,
 } from './repositories/repository-states.ts';
+import { graceMs, learntGraceMs } from './runs/grace.ts';
+import { isStoppedRun, lastFinishedRun, lastGoodRun, lastStartedRun } from './runs/last-runs.ts';
 import { runColumns, runStatus } from './runs/runs.ts';
-import { isStoppedRun, lastStartedRun } from './runs/stopped-runs.ts';
 
 /** How many of the worst repositories are listed. */
 export const MAX_WORST = 20;
@@ -49,7 +56,12 @@ const overview: Statement = {
   name: 'overview',
   text: `WITH ${knownRepositories},
     failures AS MATERIALIZED (${standingFailures(JUDGED_AT)}),
-    proof_states AS MATERIALIZED (${proofStates('known', JUDGED_AT, JUDGED_AT, 'failures')})
+    proof_states AS MATERIALIZED (${proofStates('known', JUDGED_AT, JUDGED_AT, 'failures')}),
+    next_run AS MATERIALIZED (
+      SELECT last.started_at + interval_ms * interval '1 ms' AS expected_at,
+        CASE WHEN is_declared THEN ${graceMs('interval_ms')} ELSE ${learntGraceMs('interval_ms')} END AS grace_ms
+      FROM usual, (${lastStartedRun}) AS last
+    )
     SELECT ${jsonObject(`
       SELECT
         (SELECT row_to_json(item) FROM (
@@ -74,23 +86,20 @@ const overview: Statement = {
         ${offSite} AS off_site,
         (SELECT coalesce(sum(${archiveBytes}), 0) FROM known AS repository) AS current_archive_bytes,
         (SELECT row_to_json(item) FROM (
-          SELECT id, ${iso('started_at')} AS started_at FROM backup_runs AS run
-          WHERE status IN ('completed', 'success') AND coalesce(failed, 0) = 0 AND isfinite(run.started_at)
-          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+          ${lastGoodRun(`id, ${iso('started_at')} AS started_at`)}
         ) AS item) AS last_good_run,
         (SELECT row_to_json(item) FROM (
-          SELECT id, ${runStatus} AS status, ${isStoppedRun} AS is_stopped FROM backup_runs AS run
-          WHERE status <> 'running' AND isfinite(run.started_at)
-          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+          ${lastFinishedRun(`id, ${runStatus} AS status, ${isStoppedRun} AS is_stopped`)}
         ) AS item) AS last_finished_run,
         (SELECT row_to_json(item) FROM (
           SELECT ${runColumns} FROM backup_runs AS run WHERE status = 'running'
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS item) AS running,
-        (SELECT ${iso("(last.started_at + interval_ms * interval '1 ms')")} FROM usual, (${lastStartedRun}) AS last) AS next_run_expected_at,
+        (SELECT ${iso('expected_at')} FROM next_run) AS next_run_expected_at,
+        (SELECT ${iso("(expected_at + grace_ms * interval '1 ms')")} FROM next_run) AS next_run_late_at,
         (SELECT interval_ms::bigint FROM usual) AS usual_interval_ms,
         coalesce((SELECT is_declared FROM usual), false) AS is_interval_declared,
-        (SELECT fresh_hours FROM judging) AS freshness_hours,
+        (SELECT fresh_hours FROM judging) AS freshness_hours, ${PROOF_DAYS} AS proof_days,
         (SELECT row_to_json(item) FROM (
           SELECT count(*) AS open, count(*) FILTER (WHERE acknowledged_at IS NULL) AS unacknowledged
           FROM incidents AS incident WHERE resolved_at IS NULL

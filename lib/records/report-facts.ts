@@ -3,6 +3,7 @@ import { newestResults } from './base/newest-results.ts';
 import { iso, jsonObject, readObject } from './base/page.ts';
 import type { Proofs } from './drills/read-proofs.ts';
 import { mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
+import { newestRun } from './runs/last-runs.ts';
 import { runStatus } from './runs/runs.ts';
 
 /** Limits on the content of a report. */
@@ -98,7 +99,7 @@ const history = `(SELECT coalesce(json_agg(item), '[]') FROM (
   ORDER BY run.started_at DESC, run.id DESC LIMIT ${reportLimits.runs}
 ) AS item)`;
 
-const latest = `SELECT * FROM backup_runs AS run ORDER BY run.started_at DESC, run.id DESC LIMIT 1`;
+const latest = newestRun('*');
 const ofId = 'SELECT * FROM backup_runs AS run WHERE run.id = $1::bigint';
 
 const runFactsOf = (name: string, chosen: string): Statement => ({

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../database/database.ts';
 import { newestResults } from './base/newest-results.ts';
 import { wasRead } from './base/was-read.ts';
-import { isStoppedRun } from './runs/stopped-runs.ts';
+import { hasEnded } from './runs/last-runs.ts';
 
 const selectNames: Statement = {
   name: 'tracked_names',
@@ -28,8 +28,7 @@ const selectUncovered: Statement = {
       WHERE ${wasRead('newest')}
     ), usual AS (
       SELECT started_at FROM backup_runs AS run
-      WHERE status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
-        AND run.started_at < $3::timestamptz AND total_repos * 2 >= (SELECT count(*) FROM was_read)
+      WHERE ${hasEnded} AND run.started_at < $3::timestamptz AND total_repos * 2 >= (SELECT count(*) FROM was_read)
       ORDER BY run.started_at DESC, run.id DESC LIMIT 1
     ), named AS (
       SELECT name FROM was_read

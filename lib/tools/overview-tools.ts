@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_MOST_NEEDED, PROOF_DAYS } from '../records/drills/states.ts';
 import { counted } from '../text/units.ts';
 import { fitItems, restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
 import { cursorParameter, integerWithDefault } from './input.ts';
@@ -22,8 +23,7 @@ const noInput = z.object({});
 export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
-  description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer, and no critical incident is open. DEGRADED: the database answers, but one of these is not so; problems says which. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up; gone, whose archive is missing while no store has a copy. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most 10 repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, that of lost archives first, then other critical ones, then the newest, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.',
+  description: `Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer, and no critical incident is open. DEGRADED: the database answers, but one of these is not so; problems says which. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup: good; stale, not checked for too long; failing; lost, no longer at its source; never backed up; gone, whose archive is missing while no store has a copy. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last ${PROOF_DAYS} days; overdue, longer ago; never; failing, of which a drill failed and none has proven it since. Its most_needed names at most ${MAX_MOST_NEEDED} repositories, those of which a drill failed first, then those never proven, then those whose proof is oldest, each with when (proven_at) and from where (storage) it was last proven restorable. incidents are the open ones, that of lost archives first, then other critical ones, then the newest, at most 20 (more says how many of them did not fit): what somebody was or will be told, such as a failed run, a login that is refused, or a store that is unreachable; with what to do (advice) and up to 10 of the repositories that each concerns.`,
   input: noInput,
   output: z.object({
     database: z.object({

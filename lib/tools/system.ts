@@ -1,13 +1,11 @@
-import { statfs } from 'node:fs/promises';
+import { type ArchiveFolder, measureArchiveFolder } from '../archives/archive-folder.ts';
 import { toOwnServer } from '../http/own-server.ts';
 import type { Log } from '../log/log.ts';
 
-/** Space on the disk of the archives, in bytes; null if their folder cannot be read. */
-export interface StorageFacts {
-  archive_path: string;
-  total_disk_bytes: number | null;
-  available_disk_bytes: number | null;
-}
+/** The archive folder; its space is null if it cannot be read. */
+export type StorageFacts =
+  | ArchiveFolder
+  | { archive_path: string; total_disk_bytes: null; available_disk_bytes: null };
 
 /** Whether the service API answers, and its address; empty if none is known. */
 export interface BackendFacts {
@@ -43,14 +41,7 @@ export function createSystemFacts({
   return {
     async checkStorage() {
       try {
-        const { bsize, blocks, bavail } = await statfs(archivePath);
-        // A runtime without a disk returns this for any path.
-        if (blocks === 0) throw new Error('there is no disk');
-        return {
-          archive_path: archivePath,
-          total_disk_bytes: blocks * bsize,
-          available_disk_bytes: bavail * bsize,
-        };
+        return await measureArchiveFolder(archivePath);
       } catch (error) {
         log.warn('the folder of the archives cannot be read', { error });
         return { archive_path: archivePath, total_disk_bytes: null, available_disk_bytes: null };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { readNotGood } from '../../lib/alerts/rules/not-good.ts';
 import type { Finding, Rule } from '../../lib/alerts/rules/rule.ts';
-import { readUnwell } from '../../lib/alerts/rules/unwell.ts';
 import { loadOnce } from '../../lib/async.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { alertRuleVariables } from '../../lib/config/alert-rules.ts';
@@ -43,5 +43,5 @@ export function findByRule(
   { db, clock, config }: RuleDeps,
 ): Promise<readonly Finding[]> {
   const now = clock.now();
-  return rule.find({ db, now, config, unwell: loadOnce(() => readUnwell(db, now, config)) });
+  return rule.find({ db, now, config, notGood: loadOnce(() => readNotGood(db, now, config)) });
 }

@@ -48,9 +48,11 @@ describe('GET /api/overview', () => {
       last_finished_run: null,
       running: null,
       next_run_expected_at: null,
+      next_run_late_at: null,
       usual_interval_ms: null,
       is_interval_declared: false,
       freshness_hours: 26,
+      proof_days: 30,
       incidents: { open: 0, unacknowledged: 0 },
     });
   });
@@ -195,6 +197,8 @@ describe('GET /api/overview', () => {
     expect(await read()).toMatchObject({
       usual_interval_ms: 3_600_000,
       next_run_expected_at: at(9, 11, 30),
+      // Half of an interval that is learnt.
+      next_run_late_at: at(9, 12),
     });
   });
 
@@ -281,6 +285,8 @@ describe('GET /api/overview', () => {
       usual_interval_ms: 60_000,
       is_interval_declared: true,
       next_run_expected_at: at(9, 1, 1),
+      // At least a quarter of an hour.
+      next_run_late_at: at(9, 1, 16),
     });
     await insertRun(database.db, { status: 'completed', started_at: at(9, 2), schedule_ms: null });
     expect(await read()).toMatchObject({ usual_interval_ms: null, is_interval_declared: false });
@@ -318,6 +324,7 @@ describe('GET /api/overview', () => {
       usual_interval_ms: 864e5,
       is_interval_declared: true,
       next_run_expected_at: at(10, 3),
+      next_run_late_at: at(10, 5),
       freshness_hours: 26,
     });
   });

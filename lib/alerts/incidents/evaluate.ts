@@ -3,9 +3,9 @@ import type { Clock } from '../../clock.ts';
 import type { FreshnessConfig } from '../../config/freshness.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
 import type { Log } from '../../log/log.ts';
+import { readNotGood } from '../rules/not-good.ts';
 import { type AlertRulesConfig, type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
-import { readUnwell } from '../rules/unwell.ts';
 import {
   applyFindings,
   type Evaluated,
@@ -47,12 +47,12 @@ async function evaluateOnce(
 ): Promise<Evaluated | null> {
   const evaluation = await readEvaluation(db);
   const now = clock.now();
-  const unwell = loadOnce(() => readUnwell(db, now, config));
+  const notGood = loadOnce(() => readNotGood(db, now, config));
   const evaluated: RuleName[] = [];
   const found: FoundIncident[] = [];
   for (const name of names) {
     try {
-      const findings = await rules[name].find({ db, now, config, unwell });
+      const findings = await rules[name].find({ db, now, config, notGood });
       found.push(...findings.map((finding) => ({ ...finding, rule: name })));
       evaluated.push(name);
     } catch (error) {

@@ -1,9 +1,9 @@
 import type { Statement } from '../../database/database.ts';
 import type { AnomalyKind } from '../../records/anomalies/kinds.ts';
 import { iso, jsonArray } from '../../records/base/page.ts';
-import { about } from './concern.ts';
+import { oneIncident } from './concern.ts';
+import { MAX_REPOSITORIES } from './not-good.ts';
 import type { Finding, Rule } from './rule.ts';
-import { MAX_REPOSITORIES } from './unwell.ts';
 
 const open: Statement = {
   name: 'alert_anomaly',
@@ -64,7 +64,7 @@ export const anomaly: Rule = {
         details: { since },
       }));
     return [
-      ...about(repositories, (count) => `${count} changed in a way that needs a look`),
+      ...oneIncident(repositories, (count) => `${count} changed in a way that needs a look`),
       ...missing,
     ];
   },

@@ -5,9 +5,9 @@ import { isKnownLoss, isPartMissing } from '../../records/recording/archive-look
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted, firstOf } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
-import { failing } from './concern.ts';
+import { describeFailing } from './concern.ts';
+import { MAX_REPOSITORIES, type NotGoodRepository } from './not-good.ts';
 import { type ConcernedRepository, type Rule, repositorySeverity } from './rule.ts';
-import { MAX_REPOSITORIES, type Unwell } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 
@@ -39,7 +39,7 @@ interface Missing {
 }
 
 /** Whether the last backup of a repository found its archive gone or damaged. */
-export function isOfArchive({ fault, state }: Unwell): boolean {
+export function isOfArchive({ fault, state }: NotGoodRepository): boolean {
   return fault === 'archive' || state === 'gone';
 }
 
@@ -51,14 +51,14 @@ export const archiveLost: Rule = {
   when: 'A run did not find a file of an archive in the archive folder, whether or not it backs up the repository: each run looks for every archive that was recorded, also of lost, excluded and forgotten repositories. Or the last backup of a repository found its archive damaged, or had to start a new one. One incident, also if the whole folder is missing. It says for each repository which store still has a copy. Each one that joins is told at once.',
   advice: `Check that the disk of the archive folder is mounted and BACKUP_ARCHIVE_PATH is right. Put the files back from a copy of the folder, or restore what a store still has: \`npm run worker -- restore OWNER/NAME --from STORE --to FOLDER\`. While the source exists, keep it, and ${START_A_RUN}: it makes a new archive. If nothing is left and you accept that: \`npm run worker -- forget OWNER/NAME --nothing-kept\`.`,
   resolved: 'Each archive is there again, was made again, or was forgotten.',
-  async find({ db, unwell }) {
+  async find({ db, notGood }) {
     const [row] = await db.query<{ items: string; kept: number }>(missing);
     const found = JSON.parse(row?.items ?? '[]') as Missing[];
     const named = new Set(found.map(({ name }) => name));
-    const others = (await unwell()).filter((one) => isOfArchive(one) && !named.has(one.name));
+    const others = (await notGood()).filter((one) => isOfArchive(one) && !named.has(one.name));
     const repositories = [
       ...found.map(describe),
-      ...others.map((one) => ({ ...failing(one), severity: repositorySeverity.archive })),
+      ...others.map((one) => ({ ...describeFailing(one), severity: repositorySeverity.archive })),
     ];
     if (repositories.length === 0) return [];
     const nothing = found.filter(({ copies, isPart }) => copies.length === 0 && !isPart).length;

@@ -1,11 +1,11 @@
 import { formatMinute } from '../../text/format-minute.ts';
 import { countRepositories } from '../../text/units.ts';
+import type { NotGoodRepository } from './not-good.ts';
 import { type ConcernedRepository, type Finding, repositorySeverity } from './rule.ts';
-import type { Unwell } from './unwell.ts';
 
 /** Describes a failing repository. */
-export function failing(unwell: Unwell): ConcernedRepository {
-  const { name, state, failures, failing_since, last_good_at, error } = unwell;
+export function describeFailing(repository: NotGoodRepository): ConcernedRepository {
+  const { name, state, failures, failing_since, last_good_at, error } = repository;
   const times = failures > 1 ? `failed ${failures} times or more: ` : '';
   // The first question when the source no longer exists: is there a copy?
   const copy =
@@ -21,7 +21,7 @@ export function failing(unwell: Unwell): ConcernedRepository {
 }
 
 /** One incident about all of these repositories; none if there are no repositories. */
-export function about(
+export function oneIncident(
   repositories: readonly ConcernedRepository[],
   describe: (count: string) => string,
   subject = '',

@@ -3,10 +3,10 @@ import { iso, jsonArray } from '../../records/base/page.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted, countRepositories } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
-import { about, failing } from './concern.ts';
+import { describeFailing, oneIncident } from './concern.ts';
 import { inUseSince } from './in-use.ts';
+import { MAX_REPOSITORIES, type NotGoodRepository } from './not-good.ts';
 import type { ConcernedRepository, Finding, Rule } from './rule.ts';
-import { MAX_REPOSITORIES, type Unwell } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 /** The subject for a destination that the records do not name. */
@@ -31,7 +31,7 @@ type Failing = ConcernedRepository & {
 };
 
 /** Whether the last failure of a repository was caused by a store. */
-export function isOfDestination({ fault }: Unwell): boolean {
+export function isOfDestination({ fault }: NotGoodRepository): boolean {
   return fault === 'push' || fault === 'store';
 }
 
@@ -44,22 +44,22 @@ export const destinationUnreachable: Rule = {
   advice: `Mount the store, or fix its network, credentials or free space, and ${START_A_RUN}: it stores what is missing from the archive folder.`,
   resolved:
     'It has the archive of each repository that is still backed up, or no run has used it for a week.',
-  async find({ db, now, unwell }) {
+  async find({ db, now, notGood }) {
     const values = [new Date(now).toISOString()];
     const [row] = await db.query<{ items: string }>(failingStores, values);
     const failures = JSON.parse(row?.items ?? '[]') as Failing[];
     const findings: Finding[] = [...Map.groupBy(failures, ({ store }) => store)].flatMap(
       ([store, ofStore]) =>
-        about(
+        oneIncident(
           ofStore.map(({ store: _, isComplete: __, ...repository }) => repository),
           () => describe(store, ofStore),
           store,
         ),
     );
     const named = new Set(failures.map(({ name }) => name));
-    const others = (await unwell()).filter((one) => isOfDestination(one) && !named.has(one.name));
-    const rest = about(
-      others.map(failing),
+    const others = (await notGood()).filter((one) => isOfDestination(one) && !named.has(one.name));
+    const rest = oneIncident(
+      others.map(describeFailing),
       (count) => `The destination could not be used for ${count}`,
       UNNAMED,
     );

@@ -4,9 +4,9 @@ import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { standingFailures } from '../../records/drills/newest-drill.ts';
 import { cutText, cutTextSql } from '../../security/redaction/cut-text.ts';
 import { START_A_RUN } from './advice.ts';
-import { about } from './concern.ts';
+import { oneIncident } from './concern.ts';
+import { MAX_REPOSITORIES } from './not-good.ts';
 import type { Rule } from './rule.ts';
-import { MAX_REPOSITORIES } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 
@@ -60,7 +60,7 @@ export const drillFailed: Rule = {
     const repositories = drills.map(({ name, since, ...drill }) => ({
       ...{ name, since, reason: describe(drill) },
     }));
-    return about(repositories, (count) => `The restore drill of ${count} failed`);
+    return oneIncident(repositories, (count) => `The restore drill of ${count} failed`);
   },
 };
 

@@ -3,10 +3,10 @@ import { iso } from '../../records/base/page.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { START_A_RUN } from './advice.ts';
-import { about, failing } from './concern.ts';
+import { describeFailing, oneIncident } from './concern.ts';
 import { inUseSince } from './in-use.ts';
+import type { NotGoodRepository } from './not-good.ts';
 import type { Finding, Rule } from './rule.ts';
-import type { Unwell } from './unwell.ts';
 
 const MAX_LOGINS = 100;
 
@@ -26,7 +26,7 @@ interface RefusedLogin {
 }
 
 /** Whether the last failure of a repository was caused by the login. */
-export function isOfLogin({ fault }: Unwell): boolean {
+export function isOfLogin({ fault }: NotGoodRepository): boolean {
   return fault === 'login';
 }
 
@@ -38,7 +38,7 @@ export const loginExpired: Rule = {
   when: 'The git host refused the login of the last run, for the whole run or for a repository, or the login has expired.',
   advice: `Replace the token (GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE), or log in again with \`npm run worker -- login github\`. Then ${START_A_RUN}.`,
   resolved: 'The login is no longer refused, or is no longer used.',
-  async find({ db, now, unwell }) {
+  async find({ db, now, notGood }) {
     const logins = await db.query<RefusedLogin>(refused, [new Date(now).toISOString()]);
     const findings: Finding[] = logins.map(({ git_host_url, reason, expires_at }) => ({
       subject: git_host_url,
@@ -48,7 +48,10 @@ export const loginExpired: Rule = {
           : reason,
       details: { expires_at },
     }));
-    const repositories = (await unwell()).filter(isOfLogin).map(failing);
-    return [...findings, ...about(repositories, (count) => `The login may not read ${count}`)];
+    const repositories = (await notGood()).filter(isOfLogin).map(describeFailing);
+    return [
+      ...findings,
+      ...oneIncident(repositories, (count) => `The login may not read ${count}`),
+    ];
   },
 };

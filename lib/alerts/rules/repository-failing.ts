@@ -1,6 +1,6 @@
 import { START_A_RUN } from './advice.ts';
 import { isOfArchive } from './archive-lost.ts';
-import { about, failing } from './concern.ts';
+import { describeFailing, oneIncident } from './concern.ts';
 import { isOfDestination } from './destination-unreachable.ts';
 import { isOfLogin } from './login-expired.ts';
 import type { Rule } from './rule.ts';
@@ -14,18 +14,21 @@ export const repositoryFailing: Rule = {
   advice: `Read the reason for each, fix it, and ${START_A_RUN}. A repository that was removed on purpose can be forgotten: \`npm run worker -- forget OWNER/NAME\`, or on its page.`,
   resolved:
     'Each repository was backed up or forgotten, or has failed too few times for an alert. If the login or a destination is the cause now, another message says so.',
-  async find({ unwell, config }) {
-    const repositories = (await unwell()).filter(
+  async find({ notGood, config }) {
+    const repositories = (await notGood()).filter(
       (one) =>
         (one.state === 'failing' || one.state === 'never' || one.state === 'lost') &&
         (one.failures >= config.ALERT_FAILING_AFTER ||
-          one.is_overdue ||
+          one.is_stale ||
           one.is_of_failed_run ||
           one.state === 'lost') &&
         !isOfArchive(one) &&
         !isOfLogin(one) &&
         !isOfDestination(one),
     );
-    return about(repositories.map(failing), (count) => `${count} cannot be backed up`);
+    return oneIncident(
+      repositories.map(describeFailing),
+      (count) => `${count} cannot be backed up`,
+    );
   },
 };

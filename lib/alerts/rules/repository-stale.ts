@@ -1,5 +1,5 @@
 import { formatMinute } from '../../text/format-minute.ts';
-import { about } from './concern.ts';
+import { oneIncident } from './concern.ts';
 import type { Rule } from './rule.ts';
 
 /** Repositories that no run has checked for too long. */
@@ -12,13 +12,13 @@ export const repositoryStale: Rule = {
     'Check whether runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE. One that is left out on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
   resolved:
     'Each repository has a fresh backup or was forgotten. If one fails instead, another message says so.',
-  async find({ unwell }) {
-    const stale = (await unwell()).filter(({ state }) => state === 'stale');
+  async find({ notGood }) {
+    const stale = (await notGood()).filter(({ state }) => state === 'stale');
     const repositories = stale.map(({ name, last_good_at }) => ({
       name,
       reason: `last good ${last_good_at === null ? 'long ago' : formatMinute(last_good_at)}`,
       since: last_good_at,
     }));
-    return about(repositories, (count) => `${count}: no good backup for too long`);
+    return oneIncident(repositories, (count) => `${count}: no good backup for too long`);
   },
 };

@@ -1,6 +1,6 @@
 import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { Database } from '../../database/database.ts';
-import type { Unwell } from './unwell.ts';
+import type { NotGoodRepository } from './not-good.ts';
 
 /** The names of the rules, in the order of their incidents. */
 export const ruleNames = [
@@ -61,7 +61,7 @@ export interface RuleContext {
   now: number;
   config: AlertRulesConfig & FreshnessConfig;
   /** The repositories that are not good, read once for all rules. */
-  unwell(): Promise<readonly Unwell[]>;
+  notGood(): Promise<readonly NotGoodRepository[]>;
 }
 
 /** What users can configure about rules. */

@@ -1,6 +1,6 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/base/page.ts';
-import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
+import { lastEndedRun } from '../../records/runs/last-runs.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { START_A_RUN } from './advice.ts';
 import type { Rule } from './rule.ts';
@@ -8,15 +8,11 @@ import type { Rule } from './rule.ts';
 const MAX_REASON_LENGTH = 1_000;
 
 // A run whose login was refused is reported by `login_expired`, and one that found its archive folder empty by
-// `archive_lost`. A run that was stopped on purpose says nothing about
-// the backups, so the one before it counts.
+// `archive_lost`.
 const lastRun: Statement = {
   name: 'alert_run_failed',
   text: `SELECT id, ${iso('started_at')} AS started_at, ${cutTextSql('error_message', MAX_REASON_LENGTH)} AS reason
-    FROM (
-      SELECT * FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
-      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-    ) AS run
+    FROM (${lastEndedRun('*')}) AS run
     WHERE status = 'failed' AND NOT EXISTS (
       SELECT FROM host_logins WHERE refused_since IS NOT NULL AND refused_run_id = run.id
     ) AND NOT (fault IS NOT DISTINCT FROM 'no_archives' AND EXISTS (

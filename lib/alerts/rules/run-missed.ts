@@ -1,11 +1,12 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/base/page.ts';
+import { GRACE_IN_WORDS, graceMs, MIN_GRACE_MINUTES } from '../../records/runs/grace.ts';
+import { lastStartedRun } from '../../records/runs/last-runs.ts';
 import {
   finishedRuns,
   learntInterval,
   workerInterval,
 } from '../../records/runs/learnt-interval.ts';
-import { lastStartedRun } from '../../records/runs/stopped-runs.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
@@ -13,8 +14,6 @@ import type { Rule } from './rule.ts';
 
 /** This many gaps between runs, if they are alike, show a schedule that is worth an alert. */
 const MIN_GAPS = 5;
-/** A run may be late by a twelfth of the interval, and by at least this much. */
-const MIN_GRACE_MS = 15 * 60_000;
 
 // A run that was stopped on purpose did not do what was due, so it counts as not started. If none ever started, the
 // first one was due an interval after the first evaluation: that schedule is a declared one, since others are learnt
@@ -37,7 +36,7 @@ const missed: Statement = {
     SELECT id, ${iso('started_at')} AS started_at, ${iso('since')} AS since, interval_ms::bigint::text AS interval_ms,
       ${iso("(since + interval_ms * interval '1 ms')")} AS expected_at
     FROM counted, schedule
-    WHERE $1::timestamptz > since + (interval_ms + greatest(interval_ms / 12, ${MIN_GRACE_MS})) * interval '1 ms'`,
+    WHERE $1::timestamptz > since + (interval_ms + ${graceMs('interval_ms')}) * interval '1 ms'`,
 };
 
 interface MissedRun {
@@ -61,7 +60,7 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: 'No run has started for longer than BACKUP_EVERY, or the interval of `--every`, plus a twelfth of it (at least 15 minutes). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without either, the interval is learnt from the last runs, once six of them were evenly spaced; runs that follow each other within 15 minutes or were started in a terminal do not count.',
+  when: `No run has started for longer than BACKUP_EVERY, or the interval of \`--every\`, plus ${GRACE_IN_WORDS} of it (at least ${MIN_GRACE_MINUTES} minutes). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without either, the interval is learnt from the last runs, once six of them were evenly spaced; runs that follow each other within 15 minutes or were started in a terminal do not count.`,
   advice: `Check what starts the worker (cron, a timer, \`--every\`) and its output, then ${START_A_RUN}.`,
   resolved: 'A run has started since, or none is due now.',
   async find({ db, now, config }) {

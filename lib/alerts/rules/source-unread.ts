@@ -1,6 +1,6 @@
 import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/base/page.ts';
-import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
+import { lastEndedRun } from '../../records/runs/last-runs.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { counted } from '../../text/units.ts';
 import { START_A_RUN } from './advice.ts';
@@ -16,10 +16,7 @@ const lastRun: Statement = {
       (SELECT count(*) FROM jsonb_object_keys(unread_sources))::int AS number,
       ${jsonArray(`SELECT ${cutTextSql('value', MAX_REASON_LENGTH)} AS reason, ${cutTextSql('key', MAX_REASON_LENGTH)} AS source
         FROM jsonb_each_text(unread_sources) AS unread ORDER BY unread.key LIMIT ${MAX_SOURCES}`)} AS items
-    FROM (
-      SELECT * FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
-      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-    ) AS run WHERE jsonb_typeof(unread_sources) = 'object'`,
+    FROM (${lastEndedRun('*')}) AS run WHERE jsonb_typeof(unread_sources) = 'object'`,
 };
 
 interface UnreadRun {

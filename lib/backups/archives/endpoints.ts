@@ -10,7 +10,14 @@ import type { ServedArchives } from '../base/archives-deps.ts';
 import type { BackupsDeps } from '../base/backups-deps.ts';
 import { comparedEntries, pageInput } from '../base/input.ts';
 import { downloadHeaders } from './downloads.ts';
-import { archiveCheck, archiveFacts, archiveFiles, comparison, fileComparison } from './shapes.ts';
+import {
+  archiveCheck,
+  archiveFacts,
+  archiveFiles,
+  archiveFolder,
+  comparison,
+  fileComparison,
+} from './shapes.ts';
 
 const BASE = '/api/repos/:owner/:name/archive';
 const COMPARE = '/api/repos/:owner/:name/compare';
@@ -81,8 +88,20 @@ const unreadable = {
   413: failed('The archive is too large to be read here.'),
 };
 
-/** GET /api/repos/:owner/:name/archive, …/files, …/file, …/zip and …/bundle, POST …/verify, and GET …/compare. */
+/** GET /api/archive-folder, GET /api/repos/:owner/:name/archive, …/files, …/file, …/zip and …/bundle, POST …/verify, and GET …/compare. */
 export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      tag: 'Archives',
+      access: 'identified',
+      path: '/api/archive-folder',
+      summary: 'Read where the archives are on this server, and how much room their disk has',
+      description: 'Responds with 503 where the archives are not on this server.',
+      responses: { 200: { description: 'The archive folder.', schema: archiveFolder } },
+    },
+    async (_input, deps: BackupsDeps, c) => c.json(await requireArchives(deps).measureFolder()),
+  ),
   endpoint(
     {
       ...common,
@@ -306,19 +325,23 @@ function zipName(name: string, { path, version }: { path: string; version?: numb
   return `${parts.join('-')}.zip`;
 }
 
+/** Throws SERVICE_UNAVAILABLE if there are no archives on this machine. */
+function requireArchives({ archives }: BackupsDeps): ServedArchives {
+  if (archives !== null) return archives;
+  throw new AppError(
+    'SERVICE_UNAVAILABLE',
+    'the archives are not on this server: ask the server on the machine of the worker',
+  );
+}
+
 /** Runs `work` on the archives of this machine. Throws SERVICE_UNAVAILABLE if there are none. */
 async function withArchives<Answer>(
-  { archives }: BackupsDeps,
+  deps: BackupsDeps,
   c: Context<HttpEnv>,
   { owner, name }: z.output<typeof repositoryInput>,
   work: (archives: ServedArchives, repository: string, call: ArchiveCall) => Promise<Answer>,
 ): Promise<Answer> {
-  if (archives === null) {
-    throw new AppError(
-      'SERVICE_UNAVAILABLE',
-      'the archives are not on this server: ask the server on the machine of the worker',
-    );
-  }
+  const archives = requireArchives(deps);
   const { signal } = c.req.raw;
   const caller = c.get('user') ?? c.get('clientAddress');
   try {

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import type { ArchiveCall } from '../../archives/archive-access.ts';
+import { measureArchiveFolder } from '../../archives/archive-folder.ts';
 import type { PlainArchives } from '../../archives/plain-archives.ts';
 import { loadOnce } from '../../async.ts';
 import { type ArchiveConfig, archivePath } from '../../config/archives.ts';
@@ -47,9 +48,13 @@ export function createServedArchives({
     return 'the archive folder (BACKUP_ARCHIVE_PATH) is missing on this server, or cannot be read';
   }
 
-  async function open(): Promise<PlainArchives> {
+  async function requireFolder(): Promise<void> {
     const missing = await explainMissing();
     if (missing !== null) throw new AppError('SERVICE_UNAVAILABLE', missing);
+  }
+
+  async function open(): Promise<PlainArchives> {
+    await requireFolder();
     return load();
   }
 
@@ -63,6 +68,10 @@ export function createServedArchives({
   );
   return {
     explainMissing,
+    async measureFolder() {
+      await requireFolder();
+      return measureArchiveFolder(root);
+    },
     check: async (...asked) => (await open()).check(...asked),
     // Not limited: it only reads a header.
     describe: async (...asked) => (await open()).describe(...asked),

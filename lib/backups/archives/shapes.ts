@@ -19,6 +19,15 @@ const resolved = {
   archive_size_bytes: z.int(),
 };
 
+/** GET /api/archive-folder. */
+export const archiveFolder = z
+  .object({
+    archive_path: z.string().meta({ description: 'Its path on this server.' }),
+    total_disk_bytes: z.int().min(0),
+    available_disk_bytes: z.int().min(0),
+  })
+  .meta({ id: 'ArchiveFolder' });
+
 /** GET …/archive. */
 export const archiveFacts = z
   .object({

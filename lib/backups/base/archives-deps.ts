@@ -1,3 +1,4 @@
+import type { ArchiveFolder } from '../../archives/archive-folder.ts';
 import type { PlainArchives } from '../../archives/plain-archives.ts';
 
 /**
@@ -7,4 +8,6 @@ import type { PlainArchives } from '../../archives/plain-archives.ts';
 export interface ServedArchives extends PlainArchives {
   /** Explains why the archive folder cannot be read; null if it can. */
   explainMissing(): Promise<string | null>;
+  /** Measures the disk of the archive folder. */
+  measureFolder(): Promise<ArchiveFolder>;
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { MAX_MOST_NEEDED, PROOF_DAYS } from '../../records/drills/states.ts';
 import { MAX_WORST } from '../../records/overview.ts';
+import { GRACE_IN_WORDS, MIN_GRACE_MINUTES } from '../../records/runs/grace.ts';
 import {
   bytes,
   milliseconds,
@@ -129,6 +130,9 @@ export const overview = z
       description:
         'The start of the last run that was not stopped on purpose, plus usual_interval_ms. It is in the past if a run is overdue.',
     }),
+    next_run_late_at: timestamp.nullable().meta({
+      description: `From when on a run that has not started by then is late: next_run_expected_at plus ${GRACE_IN_WORDS} of usual_interval_ms (at least ${MIN_GRACE_MINUTES} minutes) if that is declared, or half of it if it is learned from runs.`,
+    }),
     usual_interval_ms: milliseconds.nullable().meta({
       description:
         'BACKUP_EVERY of the server, otherwise the interval of the `--every` of the worker, otherwise the median time between the starts of the last 20 finished runs, without those that were started by hand; null with fewer than 3, or if most are not about as far apart.',
@@ -138,8 +142,10 @@ export const overview = z
         "Whether usual_interval_ms is BACKUP_EVERY, or the interval of the worker's `--every`.",
     }),
     freshness_hours: z.int().meta({
-      description:
-        'A repository last good longer ago than this is stale. FRESHNESS_HOURS of the server, or usual_interval_ms plus a twelfth of it if that is longer. An interval learned from runs is rounded to a quarter of an hour, and counts for 806 hours at most.',
+      description: `A repository last good longer ago than this is stale. FRESHNESS_HOURS of the server, or usual_interval_ms plus ${GRACE_IN_WORDS} of it if that is longer. An interval learned from runs is rounded to a quarter of an hour, and counts for 806 hours at most.`,
+    }),
+    proof_days: z.int().meta({
+      description: 'A proof by a restore drill counts for this many days.',
     }),
     incidents: z.object({ open: z.int(), unacknowledged: z.int() }).meta({
       description: 'Unresolved incidents, and how many of them nobody has acknowledged.',

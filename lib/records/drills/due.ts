@@ -3,15 +3,15 @@ import { newestForgotten, newestResults } from '../base/newest-results.ts';
 import { iso } from '../base/page.ts';
 import { isKnownLoss } from '../recording/archive-looks.ts';
 import { hasArchive, hasHappened, proves, standingFailures } from './newest-drill.ts';
+import { PROOF_DAYS } from './states.ts';
 
 /** How soon a repository may be drilled again automatically, and how soon if it has not changed since. */
 const REST_HOURS = 20;
 const REST_UNCHANGED_DAYS = 7;
 /**
- * Proofs older than this come first, whatever has changed. Shorter than the 30 days within which each repository should
- * be proven.
+ * Proofs older than this many days come first, whatever has changed, so that each is renewed before it no longer counts.
  */
-const OVERDUE_DAYS = 21;
+export const RENEW_PROOF_DAYS = Math.floor(PROOF_DAYS * 0.7);
 /** Each retry of an incomplete drill waits twice as long as the one before, up to 16 times REST_HOURS. */
 const MAX_DOUBLINGS = 4;
 
@@ -45,7 +45,7 @@ export interface DueSelection {
 }
 
 // A repository whose loss was known when somebody forgot it is not drilled. `age` is the time since the last proof. A
-// repository without one counts as overdue from its first version on.
+// repository without one comes first from its first version on.
 const candidates = `
   ${newestResults}, forgotten_ones AS (
     WITH ${newestForgotten} SELECT repo_full_name FROM newest
@@ -72,7 +72,7 @@ const candidates = `
         (SELECT made.created_at FROM archive_versions AS made WHERE lower(made.repo_full_name) = tracked.key
          ORDER BY made.version LIMIT 1),
         tracked.updated_at
-      ) + CASE WHEN proof.started_at IS NULL THEN interval '${OVERDUE_DAYS} days' ELSE interval '0' END AS age
+      ) + CASE WHEN proof.started_at IS NULL THEN interval '${RENEW_PROOF_DAYS} days' ELSE interval '0' END AS age
     FROM tracked
     LEFT JOIN LATERAL (
       SELECT started_at, version FROM restore_drills AS drill
@@ -92,7 +92,7 @@ const candidates = `
       ) AS drill
     ) AS recent ON true
   ), due AS (
-    SELECT *, age >= interval '${OVERDUE_DAYS} days' AS is_overdue,
+    SELECT *, age >= interval '${RENEW_PROOF_DAYS} days' AS is_old,
       coalesce(missing_since > last_at, missing_since IS NOT NULL) AS is_vanished
     FROM known
     WHERE $2::boolean OR last_at IS NULL OR missing_since > last_at OR (
@@ -111,8 +111,8 @@ const candidates = `
     )
   )`;
 
-const order = `is_vanished DESC, is_overdue DESC, changes > 0 DESC,
-  extract(epoch FROM age) * CASE WHEN is_overdue THEN 1 ELSE 1 + ln(1 + changes) END DESC, key`;
+const order = `is_vanished DESC, is_old DESC, changes > 0 DESC,
+  extract(epoch FROM age) * CASE WHEN is_old THEN 1 ELSE 1 + ln(1 + changes) END DESC, key`;
 
 // If two workers choose the same repository at once, one of them claims nothing and tries again.
 const claim: Statement = {

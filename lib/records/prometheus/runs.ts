@@ -1,8 +1,8 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../base/page.ts';
 import { type Judging, judgingBy, judgingValues } from '../repositories/repository-states.ts';
+import { lastEndedRun, lastGoodRun, lastStartedRun } from '../runs/last-runs.ts';
 import { runStatus } from '../runs/runs.ts';
-import { isStoppedRun, lastStartedRun } from '../runs/stopped-runs.ts';
 import { seconds } from './seconds.ts';
 
 /** The metrics of runs. Times are seconds since 1970; null if it never happened. */
@@ -29,16 +29,12 @@ const metricsOfRuns: Statement = {
   text: `WITH ${judgingBy('$1', '$2', '$3')}
     SELECT ${jsonObject(`
       SELECT
-        (SELECT row_to_json(last) FROM (
-          SELECT ${runStatus} AS status, ${seconds('run.started_at')} AS started_at,
-            coalesce(duration_ms, 0) / 1000.0 AS duration_seconds, coalesce(successful, 0) AS successful,
-            coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped
-          FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
-          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+        (SELECT row_to_json(last) FROM (${lastEndedRun(`
+          ${runStatus} AS status, ${seconds('run.started_at')} AS started_at,
+          coalesce(duration_ms, 0) / 1000.0 AS duration_seconds, coalesce(successful, 0) AS successful,
+          coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped`)}
         ) AS last) AS last,
-        (SELECT ${seconds('run.started_at')} FROM backup_runs AS run
-         WHERE status IN ('completed', 'success') AND coalesce(failed, 0) = 0 AND isfinite(run.started_at)
-         ORDER BY run.started_at DESC, run.id DESC LIMIT 1) AS good_at,
+        (${lastGoodRun(seconds('run.started_at'))}) AS good_at,
         EXISTS (SELECT FROM backup_runs WHERE status = 'running') AS is_running,
         (SELECT ${seconds('last.started_at')} + interval_ms / 1000 FROM usual, (${lastStartedRun}) AS last) AS expected_at,
         (SELECT interval_ms / 1000 FROM usual) AS interval_seconds`)} AS item`,

@@ -6,6 +6,7 @@ import { newestResults } from '../base/newest-results.ts';
 import { iso } from '../base/page.ts';
 import { proofColumns } from '../drills/states.ts';
 import { isPartMissing } from '../recording/archive-looks.ts';
+import { withGrace } from '../runs/grace.ts';
 import { finishedRuns, learntInterval, MIN_GAPS, workerInterval } from '../runs/learnt-interval.ts';
 
 /** How up to date a repository's backup is, worst first. */
@@ -41,8 +42,6 @@ export const JUDGED_AT = '(SELECT now FROM judging)';
 /** Maximum number of failures that are counted since the last good result. */
 export const MAX_FAILURES_COUNTED = 1_000;
 
-/** A run may be late by a twelfth of the interval: 24 hours become 26. */
-const SLACK = '13.0 / 12';
 /** Runs that are more than a month apart are no schedule. */
 const MAX_LEARNT_HOURS = 806;
 const HOUR_MS = 3_600_000;
@@ -92,8 +91,8 @@ export const judgingBy = (now: string, freshnessHours: string, scheduleMs: strin
     FROM (
       SELECT greatest(${freshnessHours}::int, (
         SELECT CASE
-          WHEN is_declared THEN ceil(interval_ms * ${SLACK} / ${HOUR_MS})
-          ELSE least(ceil(round(interval_ms / ${QUARTER_MS}) * ${QUARTER_MS} * ${SLACK} / ${HOUR_MS}), ${MAX_LEARNT_HOURS})
+          WHEN is_declared THEN ceil(${withGrace('interval_ms')} / ${HOUR_MS})
+          ELSE least(ceil(${withGrace(`round(interval_ms / ${QUARTER_MS}) * ${QUARTER_MS}`)} / ${HOUR_MS}), ${MAX_LEARNT_HOURS})
         END FROM usual
       ))::int AS fresh_hours
     ) AS hours
@@ -171,13 +170,13 @@ export const stateCounts = (source: string) =>
     .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
     .join(', ')} FROM ${source}`;
 
-const isUnwell = "state IN ('failing', 'lost', 'never', 'gone')";
+const hasFailed = "state IN ('failing', 'lost', 'never', 'gone')";
 
 /**
  * SQL for the failures of a row `repository` of `withStates` since it was last good; none if its newest result is good.
  */
 export const failuresSinceGood = `backup_results AS result
-  WHERE result.repo_full_name = repository.repo_full_name AND ${isUnwell}
+  WHERE result.repo_full_name = repository.repo_full_name AND ${hasFailed}
     AND (result.created_at, result.id) > (coalesce(last_good_at, '-infinity'), coalesce(last_good_id, 0))`;
 
 /** SQL for how often a row `repository` of `withStates` failed since it was last good, up to a limit. */
@@ -213,7 +212,7 @@ export const repositoryColumns = `
    ORDER BY result.created_at, result.id LIMIT 1) AS failing_since,
   ${consecutiveFailures} AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
-    WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
+    WHERE result.id = repository.result_id AND ${hasFailed}), '') AS error_message,
   fault, ${sourceColumn} AS source, ${proofColumns(JUDGED_AT)},
   json_build_object(
     'state', CASE WHEN archive_missing_since IS NOT NULL THEN

@@ -1,4 +1,4 @@
-import { isStoppedRun } from './stopped-runs.ts';
+import { hasEnded } from './last-runs.ts';
 
 /** How many finished runs the time between runs is learnt from. */
 const RUNS_READ = 20;
@@ -13,7 +13,7 @@ const MIN_GAP_MS = 15 * 60_000;
 export const finishedRuns = `
   finished AS MATERIALIZED (
     SELECT id, started_at, schedule_ms FROM backup_runs AS run
-    WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
+    WHERE ${hasEnded}
     ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_READ}
   )`;
 

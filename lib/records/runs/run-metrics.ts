@@ -3,8 +3,8 @@ import { newestResults } from '../base/newest-results.ts';
 import { iso } from '../base/page.ts';
 import { latestSnapshotQuery } from '../base/snapshots.ts';
 import { allLogsTotal } from '../logs/totals.ts';
+import { isStoppedRun } from './last-runs.ts';
 import { runStatus } from './runs.ts';
-import { isStoppedRun } from './stopped-runs.ts';
 
 const STATS_TIMEOUT_MS = 15_000;
 

@@ -12,8 +12,8 @@ import {
   readPage,
 } from '../base/page.ts';
 import { boundedResultColumns, resultColumns } from '../base/result-columns.ts';
+import { isStoppedRun, newestRun } from './last-runs.ts';
 import { hasFailures, isFailure } from './run-failures.ts';
-import { isStoppedRun } from './stopped-runs.ts';
 
 /** Maps `success`, which old rows may contain, to `completed`. */
 export const runStatus = `CASE status WHEN 'success' THEN 'completed' ELSE status END`;
@@ -75,8 +75,7 @@ export function listRuns(
 const latestRun: Statement = {
   name: 'latest_run',
   text: `SELECT ${jsonObject(`
-    SELECT ${runColumns}, ${fixesOfRun('run.id')} AS fixes FROM backup_runs AS run
-    ORDER BY run.started_at DESC, run.id DESC LIMIT 1`)} AS item`,
+${newestRun(`${runColumns}, ${fixesOfRun('run.id')} AS fixes`)}`)} AS item`,
 };
 
 /** The latest run with its `fixes`; null when there is no run. */

@@ -111,13 +111,13 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
     ...{ needed, stores },
     async check(note) {
       const lacks: StoreLack[] = [];
-      for (const { attempt, saw, store, ledger } of senders) {
+      for (const { attempt, setSeen, store, ledger } of senders) {
         const { status, reason } = await attempt(async () => {
           const { seen, incomplete } = await checkStore(store, ledger, note, options);
           if (incomplete.length > 0) {
             lacks.push({ store: store.address.text, archiveKeys: incomplete });
           }
-          saw(seen);
+          setSeen(seen);
           return 'there';
         });
         if (status === 'failed') await note('error', reason);

@@ -57,7 +57,7 @@ export interface Sender {
   /** Counts the store's failures, so that not every archive waits for an unreachable store. */
   attempt(work: () => Promise<'there' | 'stored'>): Promise<SettledStoring>;
   /** Records which archives a listing of this run has shown. */
-  saw(archives: ReadonlySet<string>): void;
+  setSeen(archives: ReadonlySet<string>): void;
   send(source: Source, archive: KeptArchive, note: Note): Promise<Storing>;
   /** Commits pending changes and resolves the waiting storings. Throws file system errors, or the signal's reason. */
   settle(): Promise<void>;
@@ -197,7 +197,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
 
   return {
     ...{ store, ledger, attempt, send },
-    saw(archives) {
+    setSeen(archives) {
       seen = archives;
     },
     async settle() {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { readNotGood } from '../../../lib/alerts/rules/not-good.ts';
 import { type RuleName, ruleNames } from '../../../lib/alerts/rules/rule.ts';
 import { rules } from '../../../lib/alerts/rules/rules.ts';
-import { readUnwell } from '../../../lib/alerts/rules/unwell.ts';
 import { alertRuleVariables } from '../../../lib/config/alert-rules.ts';
 import { freshnessVariables } from '../../../lib/config/freshness.ts';
 import { readConfig } from '../../../lib/config/read.ts';
@@ -59,7 +59,7 @@ beforeAll(async () => {
 
 const config = readConfig(alertRuleVariables.extend(freshnessVariables.shape), {});
 const evaluate = (name: RuleName) => (db: Database) =>
-  rules[name].find({ db, now: Date.now(), config, unwell: async () => [] });
+  rules[name].find({ db, now: Date.now(), config, notGood: async () => [] });
 
 /** How many rows of each table the statement of a rule may read. */
 const most: Partial<Record<RuleName, Record<string, number>>> = {
@@ -105,7 +105,7 @@ describe.each([
   it('reads few rows for the repositories that are not good', async () => {
     const counted = await explainRead(
       database,
-      (db) => readUnwell(db, Date.now(), config),
+      (db) => readNotGood(db, Date.now(), config),
       generic,
     );
     expectFew(counted, {

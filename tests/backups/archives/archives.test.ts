@@ -12,6 +12,34 @@ import { feedGit } from '../../support/git.ts';
 
 const routes = useArchiveRoutes();
 
+describe('GET /api/archive-folder', () => {
+  it('says where the archives are, and how much room their disk has', async () => {
+    const { status, body } = await routes.client.get('/api/archive-folder');
+    const { total_disk_bytes, available_disk_bytes } = body as Record<string, number>;
+    expect([status, body]).toEqual([
+      200,
+      { archive_path: routes.folder.root, total_disk_bytes, available_disk_bytes },
+    ]);
+    expect(total_disk_bytes).toBeGreaterThanOrEqual(available_disk_bytes ?? Number.NaN);
+  });
+
+  it('responds with 503 if this server has no archives, or their folder is missing', async () => {
+    const { db } = routes;
+    const none = await createClient({ db, archives: null }).get('/api/archive-folder');
+    expect(none.status).toBe(503);
+    const config = { BACKUP_ARCHIVE_PATH: join(routes.folder.root, 'gone') };
+    const gone = await createClient({
+      db,
+      environment: config,
+      archives: createServedArchives,
+    }).get('/api/archive-folder');
+    expect([gone.status, JSON.stringify(gone.body)]).toEqual([
+      503,
+      expect.not.stringContaining(routes.folder.root),
+    ]);
+  });
+});
+
 describe('GET …/archive', () => {
   it("returns what is recorded about the worker's archive, and its header", async () => {
     const bytes = await routes.downloaded();

@@ -1,6 +1,6 @@
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query';
 import { basePath } from './base-path.ts';
-import { api, body, type Schemas } from './client.ts';
+import { ApiError, api, body, type Schemas } from './client.ts';
 
 const REFRESH_MS = 15_000;
 /** The interval while something is about to change. */
@@ -266,6 +266,20 @@ export const fixesOfRun = (id: number) =>
     queryKey: ['fixes', id],
     queryFn: () => body(api.GET('/api/fixes', { params: { query: { run_id: id } } })),
   });
+
+/** Where the archives are on the server, and the room on their disk; null where they are not on it. */
+export const archiveFolder = queryOptions({
+  queryKey: ['archive-folder'],
+  queryFn: async () => {
+    try {
+      return await body(api.GET('/api/archive-folder'));
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 503) return null;
+      throw error;
+    }
+  },
+  retry: false,
+});
 
 /** The result of a tool that agents use too. */
 export const toolResult = (name: string, args: Record<string, unknown> = {}) =>

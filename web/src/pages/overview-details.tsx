@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
-import { incidents as incidentsQuery, openAnomalies, toolResult } from '../api/queries.ts';
+import { archiveFolder, incidents as incidentsQuery, openAnomalies } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Figure } from '../parts/figure.tsx';
 import {
@@ -54,9 +54,10 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
           value={last_good_run ? <Age of={last_good_run.started_at} /> : 'none'}
           bad={last_good_run === null}
         />
-        <Proofs proofs={proofs} total={repositories.total} />
+        <Proofs proofs={proofs} total={repositories.total} days={overview.proof_days} />
         <NextRun
           at={next_run_expected_at}
+          lateAt={overview.next_run_late_at}
           usualMs={overview.usual_interval_ms}
           isDeclared={overview.is_interval_declared}
         />
@@ -101,13 +102,21 @@ function OpenIncidents({ total }: { total: number }) {
 }
 
 /** How many repositories are proven restorable. A failed or overdue proof is a reason to worry, a missing one is not. */
-function Proofs({ proofs, total }: { proofs: Schemas['Overview']['proofs']; total: number }) {
+function Proofs({
+  proofs,
+  total,
+  days,
+}: {
+  proofs: Schemas['Overview']['proofs'];
+  total: number;
+  days: number;
+}) {
   const { proven, overdue, failing } = proofs;
   return (
     <Figure
       label="Proven restorable"
       value={`${formatCount(proven)} of ${formatCount(total)}`}
-      note={failing > 0 ? `${formatCount(failing)} failed a drill` : 'in the last 30 days'}
+      note={failing > 0 ? `${formatCount(failing)} failed a drill` : `in the last ${days} days`}
       bad={failing > 0 || overdue > 0}
     />
   );
@@ -135,10 +144,12 @@ function OffSite({ copies }: { copies: Schemas['Overview']['off_site'] }) {
 
 function NextRun({
   at,
+  lateAt,
   usualMs,
   isDeclared,
 }: {
   at: string | null;
+  lateAt: string | null;
   usualMs: number | null;
   isDeclared: boolean;
 }) {
@@ -147,11 +158,8 @@ function NextRun({
     const note = isDeclared ? 'known after the first run' : 'known after three runs';
     return <Figure label="Next run" value="–" note={note} />;
   }
-  // A declared interval gets the same grace as in the alert. The usual interval is also learnt from irregular runs, on
-  // which the alert is silent: with only a twelfth of it as grace, this figure would often be red for no reason.
-  const graceMs = isDeclared ? Math.max(usualMs / 12, 15 * 60_000) : usualMs / 2;
   const inMs = Date.parse(at) - now;
-  const isLate = inMs + graceMs < 0;
+  const isLate = lateAt !== null && Date.parse(lateAt) < now;
   return (
     <Figure
       label={isLate ? 'Next run was expected' : 'Next run expected'}
@@ -163,14 +171,12 @@ function NextRun({
 }
 
 function Storage({ bytes }: { bytes: number }) {
-  const { data } = useQuery({ ...toolResult('get_system_health'), refetchInterval: 60_000 });
-  const free = (data?.storage as { available_disk_bytes?: number | null } | undefined)
-    ?.available_disk_bytes;
+  const { data } = useQuery({ ...archiveFolder, refetchInterval: 60_000 });
   return (
     <Figure
       label="All archives"
       value={formatBytes(bytes)}
-      note={typeof free === 'number' ? `${formatBytes(free)} free` : undefined}
+      note={data ? `${formatBytes(data.available_disk_bytes)} free` : undefined}
     />
   );
 }

@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { ApiError, api, body, type Schemas } from '../../api/client.ts';
 import {
   archiveAddress,
+  archiveFolder,
   archive as archiveQuery,
   type RepositoryPath,
-  toolResult,
 } from '../../api/queries.ts';
 import { Age } from '../../parts/age.tsx';
 import { Command, quoted } from '../../parts/command.tsx';
@@ -181,8 +181,8 @@ function Proof({ check }: { check: Schemas['ArchiveCheck'] }) {
 
 /** The command that restores the repository on the server's machine. */
 function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Archive'] }) {
-  const { data } = useQuery({ ...toolResult('get_system_health'), staleTime: 60_000 });
-  const folder = (data?.storage as { archive_path?: string } | undefined)?.archive_path;
+  const { data } = useQuery({ ...archiveFolder, staleTime: 60_000 });
+  const folder = data?.archive_path;
   if (archive.format !== 'bundle') return null;
   const [first = archive.archive, ...increments] = archive.files.map(({ name }) => name);
   const target = quoted(`./${path.name.split('/').at(-1)}.git`);

@@ -8,7 +8,7 @@ import {
   type RepositoryState,
   worstFirst,
 } from '../../records/repositories/repository-states.ts';
-import { isStoppedRun } from '../../records/runs/stopped-runs.ts';
+import { lastEndedRun } from '../../records/runs/last-runs.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 
 /** Maximum number of repositories that a rule finds. */
@@ -17,7 +17,7 @@ export const MAX_REPOSITORIES = 10_000;
 const MAX_REASON_LENGTH = 300;
 
 /** A repository that is not good. */
-export interface Unwell {
+export interface NotGoodRepository {
   name: string;
   state: Exclude<RepositoryState, 'good'>;
   /** The kind of its last failure; null if that is unknown, or if it does not fail. */
@@ -27,7 +27,7 @@ export interface Unwell {
   failing_since: string | null;
   last_good_at: string | null;
   /** Whether its last good backup, or the first failure of one that never was good, is out of date. */
-  is_overdue: boolean;
+  is_stale: boolean;
   error: string;
   /**
    * Whether nothing else succeeded in the run of its last failure either, and no run has ended since. A run for a
@@ -36,19 +36,15 @@ export interface Unwell {
   is_of_failed_run: boolean;
 }
 
-const unwell: Statement = {
-  name: 'unwell_repositories',
+const notGood: Statement = {
+  name: 'not_good_repositories',
   text: `WITH ${knownRepositories},
     found AS MATERIALIZED (
       SELECT * FROM known AS repository WHERE state <> 'good'
       ORDER BY ${worstFirst} LIMIT ${MAX_REPOSITORIES}
     ),
     failed_run AS MATERIALIZED (
-      SELECT id FROM (
-        SELECT * FROM backup_runs AS run
-        WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
-        ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-      ) AS last
+      SELECT id FROM (${lastEndedRun('*')}) AS last
       WHERE coalesce(successful, 0) = 0 AND coalesce(skipped, 0) = 0
         AND failed * 2 > (SELECT count(*) FROM known)
     ),
@@ -64,7 +60,7 @@ const unwell: Statement = {
     SELECT ${jsonArray(`
       SELECT repo_full_name AS name, state, fault, failures, ${iso('failing_since')} AS failing_since,
         CASE WHEN isfinite(last_good_at) THEN ${iso('last_good_at')} END AS last_good_at,
-        coalesce(coalesce(last_good_at, failing_since) < (SELECT fresh_since FROM judging), false) AS is_overdue,
+        coalesce(coalesce(last_good_at, failing_since) < (SELECT fresh_since FROM judging), false) AS is_stale,
         coalesce((SELECT ${cutTextSql('result.error_message', MAX_REASON_LENGTH)}
           FROM backup_results AS result WHERE result.id = repository.result_id), '') AS error,
         EXISTS (SELECT FROM backup_results AS result JOIN failed_run ON failed_run.id = result.run_id
@@ -73,13 +69,16 @@ const unwell: Statement = {
 };
 
 /** The repositories that are not good, by name: at most MAX_REPOSITORIES of them, the worst. */
-export async function readUnwell(
+export async function readNotGood(
   db: Database,
   now: number,
   config: FreshnessConfig & { ALERT_FAILING_AFTER: number },
-): Promise<Unwell[]> {
+): Promise<NotGoodRepository[]> {
   const { FRESHNESS_HOURS: freshnessHours, BACKUP_EVERY: scheduleMs = null } = config;
   const judging = judgingValues({ now: new Date(now).toISOString(), freshnessHours, scheduleMs });
-  const [row] = await db.query<{ items: string }>(unwell, [...judging, config.ALERT_FAILING_AFTER]);
-  return JSON.parse(row?.items ?? '[]') as Unwell[];
+  const [row] = await db.query<{ items: string }>(notGood, [
+    ...judging,
+    config.ALERT_FAILING_AFTER,
+  ]);
+  return JSON.parse(row?.items ?? '[]') as NotGoodRepository[];
 }
