@@ -3,6 +3,7 @@ import { parseCommandLine } from '../lib/command-line.ts';
 import { ConfigError, type Environment } from '../lib/config/read.ts';
 import { configuredSecrets } from '../lib/config/secrets.ts';
 import { AppError, errorCodes } from '../lib/errors.ts';
+import { isSystemError } from '../lib/files.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { loadEnvironment } from './environment.ts';
 import { prepareOutgoing } from './outgoing.ts';
@@ -54,5 +55,9 @@ function describe(error: unknown): string {
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;
   const reason = cause.message || cause.name;
-  return error.message.includes(reason) ? error.message : `${error.message}: ${reason}`;
+  const { code } = cause as NodeJS.ErrnoException;
+  const isSaid =
+    error.message.includes(reason) ||
+    (isSystemError(cause) && code !== undefined && error.message.includes(code));
+  return isSaid ? error.message : `${error.message}: ${reason}`;
 }

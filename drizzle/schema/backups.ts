@@ -55,9 +55,9 @@ export const backupRuns = pgTable(
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),
     index('backup_runs_newest').on(newestFirst(table.startedAt), newestFirst(table.id)),
     index('backup_runs_running').on(table.id).where(sql`status = 'running'`),
-    index('backup_runs_failed')
+    index('backup_runs_with_failures')
       .on(newestFirst(table.startedAt), newestFirst(table.id))
-      .where(sql`status = 'failed' OR failed > 0`),
+      .where(sql`status = 'failed' OR failed > 0 OR unread_sources IS NOT NULL`),
     index('backup_runs_good')
       .on(newestFirst(table.startedAt), newestFirst(table.id))
       .where(sql`status IN ('completed', 'success') AND coalesce(failed, 0) = 0`),

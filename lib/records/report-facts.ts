@@ -4,6 +4,7 @@ import { iso, jsonObject, readObject } from './base/page.ts';
 import type { Proofs } from './drills/read-proofs.ts';
 import { mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
 import { newestRun } from './runs/last-runs.ts';
+import { hasFailures } from './runs/run-failures.ts';
 import { runStatus } from './runs/runs.ts';
 
 /** Limits on the content of a report. */
@@ -161,7 +162,7 @@ const summaryOf = (name: string, end: string): Statement => ({
       ${proofStates('newest', '(SELECT "end" FROM span)', '(SELECT greatest("end", now()) FROM span)')}
     ),
     run AS (
-      SELECT run.id, run.started_at, run.status, ${counts}, duration_ms, ${sizeOfRun} AS size_bytes
+      SELECT run.id, run.started_at, run.status, run.unread_sources, ${counts}, duration_ms, ${sizeOfRun} AS size_bytes
       FROM backup_runs AS run, span
       WHERE run.started_at > span."start" AND run.started_at <= span."end"
     ),
@@ -175,7 +176,7 @@ const summaryOf = (name: string, end: string): Statement => ({
     )
     SELECT ${jsonObject(`
       SELECT ${iso('span."start"')} AS "from", ${iso('span."end"')} AS until, total.*,
-        (SELECT count(*) FROM run WHERE status = 'failed' OR failed > 0) AS failed_runs,
+        (SELECT count(*) FROM run WHERE ${hasFailures}) AS failed_runs,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT left(${iso('started_at')}, 10) AS date, ${sums} FROM run GROUP BY 1 ORDER BY 1 DESC
         ) AS item) AS days,

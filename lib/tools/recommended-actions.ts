@@ -44,6 +44,9 @@ const advices: readonly Advice[] = [
   },
 ];
 
+const UNREAD =
+  'Correct the path or address of each source in unread_sources where the run is started (--source), or make it readable there: it is no repository, so there is nothing to forget.';
+
 const TOO_LARGE =
   'Archives larger than 100 MiB, the limit for a file in git, were kept on disk but not pushed. Use a destination without that limit, or make the repository smaller.';
 
@@ -59,6 +62,8 @@ export function recommendActions(facts: FailureFacts, samples: readonly string[]
     .filter(({ pattern }) => texts.some((text) => pattern.test(text)))
     .map(({ action }) => action);
   if (failures.some(({ status }) => status === 'too_large')) actions.push(TOO_LARGE);
+  const { unread_sources: unread = [] } = facts;
+  if (unread.length > 0) actions.unshift(UNREAD);
   if (actions.length === 0 && texts.some((text) => text.trim() !== '')) {
     actions.push(
       `No known cause matches: read the logs around the errors with get_execution_logs and run_id ${run_id}.`,
@@ -75,7 +80,7 @@ export function recommendActions(facts: FailureFacts, samples: readonly string[]
       'Compare with similar_past_incidents, which shows how earlier failures were fixed.',
     );
   }
-  if (recovered < failed_repos_count || failed_repos_count === 0) {
+  if (recovered < failed_repos_count || (failed_repos_count === 0 && unread.length === 0)) {
     actions.push('Once the cause is fixed, queue a run with trigger_backup_run.');
   }
   actions.push('Record what helped with record_backup_fix, so that it is found next time.');

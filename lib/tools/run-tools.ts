@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import { countRepositories } from '../text/units.ts';
+import { counted, countRepositories } from '../text/units.ts';
 import { fitItems, restFields, restOf, roomBeside } from './answer-budget.ts';
 import type { PageOf, Run, RunFix } from './backup-source.ts';
 import { booleanParameter, cursorParameter, pageParameters, runIdParameter } from './input.ts';
@@ -39,7 +39,7 @@ export const listBackupRuns = readTool({
       .optional()
       .meta({ description: 'Only runs with this status.' }),
     has_failures: booleanParameter(
-      'true: only runs that failed or in which a repository failed, whatever their status. false: only the others.',
+      'true: only runs that failed, in which a repository failed, or with a source that could not be read, whatever their status. false: only the others.',
     ).optional(),
   }),
   output: pageOf(run),
@@ -93,10 +93,12 @@ export const getBackupRunDetails = readTool({
 /** Summarizes a run in one sentence, including how many of the successful repositories were empty. */
 function describeRun(run: Run, resultCounts: Readonly<Record<string, number>>): string {
   const empty = resultCounts.empty ?? 0;
+  const { unread_sources: unread = [] } = run;
   const parts = [
     `${run.successful} successful${empty > 0 ? `, of which ${empty} empty (nothing to archive)` : ''}`,
     `${run.skipped} unchanged`,
     `${run.failed} failed`,
+    ...(unread.length === 0 ? [] : [`${counted(unread.length, 'source')} not read`]),
   ];
   return `run ${run.id} ${run.status}, ${countRepositories(run.total_repos)}: ${parts.join('; ')}`;
 }

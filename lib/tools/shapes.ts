@@ -17,6 +17,8 @@ export const run = z.object({
   successful: integer,
   failed: integer,
   skipped: integer,
+  // A service API of an earlier release lacks it.
+  unread_sources: z.array(z.object({ source: text, reason: text })).optional(),
   error_message: text,
 });
 
@@ -158,6 +160,8 @@ export const failureFacts = z.object({
   /** The count stored with the run, whatever results are recorded. */
   failed_count: integer,
   failed_repos_count: integer,
+  /** Sources that were never read. A service API of an earlier release lacks it. */
+  unread_sources: z.array(text).optional(),
   failures: z.array(
     z.object({
       repository: text,

@@ -7,7 +7,7 @@ import { judgingNow } from '../../lib/records/repositories/repository-states.ts'
 import { listRuns } from '../../lib/records/runs/runs.ts';
 import { cleanText } from '../../lib/text/clean-text.ts';
 import { formatMinute } from '../../lib/text/format-minute.ts';
-import { countRepositories } from '../../lib/text/units.ts';
+import { counted, countRepositories } from '../../lib/text/units.ts';
 import { READ_WITHIN_MS } from './measuring.ts';
 import { type Check, failed, off, ok, toCheck, warning } from './report.ts';
 import { checkWithRules, findByRule } from './rules.ts';
@@ -20,6 +20,7 @@ const runs = z.array(
   z.object({
     ...{ id: z.number(), status: z.string(), is_stopped: z.boolean(), error_message: z.string() },
     ...{ started_at: z.string(), completed_at: z.string().nullable(), failed: z.number() },
+    unread_sources: z.array(z.unknown()),
   }),
 );
 type Run = z.output<typeof runs>[number];
@@ -54,7 +55,7 @@ export async function checkLastRun(subject: Subject, db: Database): Promise<Chec
       if (newest.length > 0) return ok(detail);
       return off('no run yet', 'npm run worker -- run', { effect: 'none' });
     }
-    if (last.status === 'failed' || last.failed > 0) {
+    if (last.status === 'failed' || last.failed > 0 || last.unread_sources.length > 0) {
       return warning(detail, "the run's page says what failed, and what to do");
     }
     return ok(detail);
@@ -69,9 +70,13 @@ function describe({ id, status, is_stopped, error_message, ...run }: Run): strin
   if (is_stopped) return `run ${id} was stopped ${at}`;
   const reason = error_message === '' ? 'no reason was recorded' : cleanText(error_message, 300);
   if (status === 'failed') return `run ${id} failed ${at}: ${reason}`;
-  const lost =
-    run.failed === 0 ? 'without failures' : `, but ${countRepositories(run.failed)} failed`;
-  return `run ${id} ended ${at}${run.failed === 0 ? ' ' : ''}${lost}`;
+  const { failed, unread_sources: unread } = run;
+  const faults = [
+    ...(failed > 0 ? [`${countRepositories(failed)} failed`] : []),
+    ...(unread.length > 0 ? [`${counted(unread.length, 'source')} could not be read`] : []),
+  ];
+  const how = faults.length === 0 ? ' without failures' : `, but ${faults.join(' and ')}`;
+  return `run ${id} ended ${at}${how}`;
 }
 
 function describeNext(expectedAt: number | null, now: number): string[] {

@@ -18,10 +18,12 @@ import {
   loginFiles,
   MANIFEST,
   type Manifest,
+  missingFolders,
   type PackedFile,
   type Part,
   parts,
   placesOf,
+  removeEmptyFolders,
   type Tree,
   UNFINISHED,
   whileUnused,
@@ -45,7 +47,8 @@ export interface PackOptions {
 
 /**
  * Packs this installation into a folder, for another machine: DATA_DIR with the embedded database, archives, `.env` and
- * logins. Every file is read back. Throws CONFLICT, with nothing packed, while a server or a worker runs.
+ * logins. Every file is read back. Throws CONFLICT, with nothing packed, while a server or a worker runs. If anything
+ * fails, nothing stays of what it has packed.
  */
 export async function packInstallation(options: PackOptions): Promise<void> {
   const { environment, start, to } = options;
@@ -69,8 +72,25 @@ export async function packInstallation(options: PackOptions): Promise<void> {
 }
 
 async function pack(options: PackOptions, places: ReturnType<typeof placesOf>): Promise<void> {
-  const { environment, to, say } = options;
+  const { to } = options;
+  const made = await missingFolders(to);
   await prepareTarget(to);
+  try {
+    await packInto(to, options, places);
+  } catch (error) {
+    for (const name of await readdir(to))
+      await rm(join(to, name), { recursive: true, force: true });
+    await removeEmptyFolders(made);
+    throw error;
+  }
+}
+
+async function packInto(
+  to: string,
+  options: PackOptions,
+  places: ReturnType<typeof placesOf>,
+): Promise<void> {
+  const { environment, say } = options;
   const files: PackedFile[] = [];
   const folders: Manifest['folders'] = [];
   for (const part of parts) {

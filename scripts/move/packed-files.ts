@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, open, readdir, readFile, utimes } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, readFile, rmdir, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { archivePath, archiveVariables } from '../../lib/config/archives.ts';
@@ -176,6 +176,28 @@ export async function listTree(folder: string, skips: (path: string) => boolean)
   };
   await list('');
   return tree;
+}
+
+/** The folders that making a folder would make: itself and those above it that are missing, the deepest first. */
+export async function missingFolders(folder: string): Promise<string[]> {
+  const missing: string[] = [];
+  let path = folder;
+  while ((await nullIfMissing(lstat(path))) === null && !missing.includes(path)) {
+    missing.push(path);
+    path = dirname(path);
+  }
+  return missing;
+}
+
+/** Removes folders, the deepest first, except those that have something in them. */
+export async function removeEmptyFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    try {
+      await nullIfMissing(rmdir(folder));
+    } catch (error) {
+      if (!isSystemError(error) || !['ENOTEMPTY', 'EEXIST'].includes(error.code ?? '')) throw error;
+    }
+  }
 }
 
 /** What is known of a file's content. */

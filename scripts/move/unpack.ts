@@ -13,11 +13,13 @@ import {
   isLock,
   loginFiles,
   type Manifest,
+  missingFolders,
   type PackedFile,
   type Places,
   parts,
   placesOf,
   readManifest,
+  removeEmptyFolders,
   whileUnused,
   withFiles,
 } from './packed-files.ts';
@@ -47,7 +49,14 @@ export async function unpackInstallation(options: UnpackOptions): Promise<void> 
   const { start, from, say } = options;
   const manifest = await readManifest(from);
   const places = placesOf(await environmentOf(options), start);
-  await whileUnused(places.data, () => withFiles(() => unpack(from, manifest, places)));
+  const made = await Promise.all(parts.map((part) => missingFolders(places[part])));
+  try {
+    await whileUnused(places.data, () => withFiles(() => unpack(from, manifest, places)));
+  } catch (error) {
+    if (made.flat().includes(places.data)) await removeLocks(places.data);
+    for (const folders of made) await removeEmptyFolders(folders);
+    throw error;
+  }
   const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
   say(`Unpacked ${counted(manifest.files.length, 'file')}, ${formatBytes(bytes)}. Each has the SHA-256 that was packed.
   DATA_DIR   ${places.data}
@@ -75,6 +84,13 @@ async function environmentOf({ environment, from }: UnpackOptions): Promise<Envi
   const merged: Environment = { ...environment };
   for (const [name, value] of Object.entries(parseEnv(text ?? ''))) merged[name] ||= value;
   return merged;
+}
+
+/** Removes the locks of a DATA_DIR that this command has made, so that nobody else uses it. */
+async function removeLocks(dataDir: string): Promise<void> {
+  for (const name of (await nullIfMissing(readdir(dataDir))) ?? []) {
+    if (isLock(name)) await rm(join(dataDir, name), { force: true });
+  }
 }
 
 async function unpack(from: string, manifest: Manifest, places: Places): Promise<void> {

@@ -137,6 +137,7 @@ describe('GET /api/backups', () => {
           successful: 0,
           failed: 0,
           skipped: 0,
+          unread_sources: [],
           duration_ms: 0,
           error_message: '',
         },
@@ -223,7 +224,7 @@ describe('GET /api/backups/:id', () => {
     const { status, body } = await client.get(`/api/backups/${run}`);
     expect(status).toBe(200);
     expect(body).toEqual({
-      run: { id: run, ...full, is_stopped: false, progress: null },
+      run: { id: run, ...full, unread_sources: [], is_stopped: false, progress: null },
       results: [
         {
           id: late,

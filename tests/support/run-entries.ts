@@ -13,13 +13,16 @@ export function tellTo(watch: Watcher) {
     resting: (repository: string) => watch({ type: 'resting', repository }),
     ended(repository: string, status: Ended['status']) {
       const failure =
-        status === 'failed' ? { kind: 'other' as const, errorMessage: 'it failed' } : null;
+        status === 'failed' || status === 'unread'
+          ? { kind: 'other' as const, errorMessage: 'it failed' }
+          : null;
       watch({
         ...{ type: 'ended', repository, status, durationMs: 1, tries: 1 },
-        ...{ failure, archive: null },
+        ...{ unread: status === 'unread' ? repository : null, failure, archive: null },
       });
     },
-    counted: (counts: { done: number; failed: number }) => watch({ type: 'counted', ...counts }),
+    counted: (counts: { done: number; failed: number; unread?: number }) =>
+      watch({ type: 'counted', unread: 0, ...counts }),
     logged: (line: Omit<Extract<RunEntry, { type: 'log' }>, 'type'>) =>
       watch({ type: 'log', ...line }),
     closed: () => watch({ type: 'closed' }),

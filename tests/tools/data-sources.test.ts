@@ -173,6 +173,7 @@ describe.each(everySource)('the tools over %s', (_name, open) => {
         successful: 0,
         failed: 0,
         skipped: 0,
+        unread_sources: [],
         error_message: 'no',
       },
     ]);

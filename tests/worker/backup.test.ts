@@ -45,7 +45,7 @@ describe.each([
     expect({ code, stdout }).toEqual({
       code: 1,
       stdout: expect.stringMatching(
-        /^Run 1 completed: 3 repositories, 1 backed up, 0 unchanged, 1 empty, 1 failed, in [\d.]+ s\.\nFailed, not found, or access lost: \/\S+\/gone\n.*\n$/,
+        /^Run 1 completed: 2 repositories, 1 backed up, 0 unchanged, 1 empty, 0 failed, 1 source not read, in [\d.]+ s\.\nSource not read, not found, or access lost: \/\S+\/gone\n {2}check the path or address in --source, .*\n$/,
       ),
     });
     expect(
@@ -58,9 +58,9 @@ describe.each([
     ).toEqual([
       {
         status: 'completed',
-        total_repos: 3,
+        total_repos: 2,
         successful: 2,
-        failed: 1,
+        failed: 0,
         skipped: 0,
         error_message: `1 source could not be read: ${join(folder, 'gone')}`,
         exclusive_key: null,

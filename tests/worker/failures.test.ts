@@ -63,7 +63,7 @@ describe('a source that was never read', () => {
   const lastRun = () =>
     rowsOf(
       database.db,
-      `SELECT status, failed, error_message, unread_sources FROM backup_runs ORDER BY id DESC LIMIT 1`,
+      `SELECT status, total_repos, failed, error_message, unread_sources FROM backup_runs ORDER BY id DESC LIMIT 1`,
     );
   const tracked = async () =>
     (
@@ -83,12 +83,15 @@ describe('a source that was never read', () => {
     await mkdir(join(folder, 'plain'), { recursive: true });
     await writeFile(join(folder, 'plain.txt'), 'a file');
     const path = join(folder, name);
-    const { code, stderr } = await backUp(path, app.path);
+    const { code, stdout, stderr } = await backUp(path, app.path);
     expect(code).toBe(1);
+    expect(stderr).toContain('started: 2 sources\n');
     expect(stderr).toContain(`the source ${path} cannot be read`);
+    expect(stdout).toContain('1 repository, 1 backed up, 0 unchanged, 0 failed, 1 source not read');
+    expect(stdout).not.toContain('forget');
     expect(await lastRun()).toEqual([
       {
-        ...{ status: 'completed', failed: 1 },
+        ...{ status: 'completed', total_repos: 1, failed: 0 },
         error_message: `1 source could not be read: ${path}`,
         unread_sources: { [path]: expect.stringContaining(reason) },
       },

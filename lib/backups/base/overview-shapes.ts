@@ -195,6 +195,9 @@ export const runMetrics = z
           successful: z.int(),
           failed: z.int(),
           skipped: z.int(),
+          unread: z
+            .int()
+            .meta({ description: 'Sources that were never read, which are no repositories.' }),
           duration_ms: milliseconds,
         }),
       )

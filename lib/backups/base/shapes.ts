@@ -7,6 +7,7 @@ import {
   repositoryStates,
 } from '../../records/repositories/repository-states.ts';
 import { losses } from '../../records/repositories/would-lose.ts';
+import { MAX_UNREAD } from '../../records/runs/runs.ts';
 
 // The resources of the service API, with fields in response order. Postgres builds the responses; these schemas
 // document them in /openapi.json, and tests validate every response against them.
@@ -62,10 +63,19 @@ export const run = z
     completed_at: timestamp.nullable(),
     status: runStatus,
     duration_ms: milliseconds,
-    total_repos: z.int(),
+    total_repos: z
+      .int()
+      .meta({ description: 'Repositories, without the sources that were never read.' }),
     successful: z.int(),
     failed: z.int(),
     skipped: z.int().meta({ description: 'Repositories with no changes.' }),
+    unread_sources: z
+      .array(z.object({ source: z.string(), reason: z.string() }))
+      .max(MAX_UNREAD)
+      .meta({
+        description:
+          'Sources that the run was given and that were never read, such as a mistyped path: they are no repositories, and not counted above.',
+      }),
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
     is_stopped: z.boolean().meta({
       description: 'Whether it failed only because someone stopped it with Ctrl-C or SIGTERM.',

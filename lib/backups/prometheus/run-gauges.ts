@@ -25,6 +25,11 @@ export function addRunGauges(registry: Registry, metrics: RunMetrics | null): vo
       'Start of the last run without failures.',
       metrics?.good_at,
     ],
+    [
+      'last_run_unread_sources',
+      'Sources that the last run was given and that were never read. They are no repositories.',
+      last?.unread,
+    ],
     ['run_active', '1 while a run is under way.', metrics && Number(metrics.is_running)],
     [
       'next_run_expected_timestamp_seconds',

@@ -67,8 +67,8 @@ export interface SharedRunFigures {
   failed: number;
   skipped: number;
   empty: number;
-  /** Sources that were never read. */
-  unread: string[];
+  /** Sources that were never read, each with the reason. */
+  unread: { source: string; errorMessage: string }[];
   durationMs: number;
   /** `fault` is the kind of the failure; null if it was not recorded. */
   failures: { repository: string; errorMessage: string; fault: string | null }[];
@@ -81,8 +81,8 @@ const figures: Statement = {
       'total', coalesce(total_repos, 0), 'successful', coalesce(successful, 0),
       'failed', coalesce(failed, 0), 'skipped', coalesce(skipped, 0),
       'empty', (SELECT count(*) FROM backup_results WHERE run_id = $1::int AND status = 'empty'),
-      'unread', (SELECT coalesce(json_agg(source), '[]')
-        FROM jsonb_object_keys(coalesce(unread_sources, '{}')) AS source),
+      'unread', (SELECT coalesce(json_agg(json_build_object('source', key, 'errorMessage', value)), '[]')
+        FROM jsonb_each_text(unread_sources)),
       'durationMs', coalesce(duration_ms, 0),
       'failures', (SELECT coalesce(json_agg(failure), '[]') FROM (
         SELECT repo_full_name AS repository, coalesce(error_message, '') AS "errorMessage", fault

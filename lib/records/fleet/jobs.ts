@@ -66,13 +66,17 @@ export async function publishJobs(
 export interface RunCounts {
   done: number;
   failed: number;
+  /** Sources that were never read. */
+  unread: number;
 }
 
 /** SQL for the columns of RunCounts. */
 const counts = `coalesce(
       (SELECT coalesce(successful, 0) + coalesce(failed, 0) + coalesce(skipped, 0)
         FROM backup_runs WHERE id = $1::int), 0) AS done,
-    coalesce((SELECT failed FROM backup_runs WHERE id = $1::int), 0) AS failed`;
+    coalesce((SELECT failed FROM backup_runs WHERE id = $1::int), 0) AS failed,
+    (SELECT count(*) FROM backup_runs AS run, jsonb_object_keys(run.unread_sources)
+      WHERE run.id = $1::int)::int AS unread`;
 
 /** A job that a member holds. */
 export interface ClaimedRunJob extends RunCounts {
@@ -175,6 +179,7 @@ export async function readSharedRun(db: Database, runId: number): Promise<Shared
     hasStarter: row?.starter === 1,
     done: row?.done ?? 0,
     failed: row?.failed ?? 0,
+    unread: row?.unread ?? 0,
   };
 }
 

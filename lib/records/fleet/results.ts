@@ -77,7 +77,7 @@ const insertUnread: Statement = {
       INSERT INTO execution_logs (run_id, level, message)
       SELECT $1::int, 'error', $4 WHERE EXISTS (SELECT FROM job)
     ), run AS (
-      UPDATE backup_runs SET heartbeat_at = now(), failed = coalesce(failed, 0) + 1,
+      UPDATE backup_runs SET heartbeat_at = now(), total_repos = greatest(0, coalesce(total_repos, 0) - 1),
         ${addUnread('$5', '$6')}
       WHERE id = $1::int AND ${isActive} AND EXISTS (SELECT FROM job)
       RETURNING id
@@ -89,7 +89,12 @@ const insertUnread: Statement = {
 export async function recordJobUnread(
   db: Database,
   { runId, id }: Pick<Member, 'runId' | 'id'>,
-  { repository, message, source, reason }: UnreadSource & { repository: string },
+  {
+    repository,
+    message,
+    source,
+    reason,
+  }: Omit<UnreadSource, 'totalRepos'> & { repository: string },
 ): Promise<boolean> {
   const values = [runId, repository, id, message, source, reason];
   const [row] = await db.query<{ ours: number }>(insertUnread, values);

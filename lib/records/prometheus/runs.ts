@@ -15,6 +15,8 @@ export interface RunMetrics {
     successful: number;
     failed: number;
     skipped: number;
+    /** Sources that were never read. */
+    unread: number;
   } | null;
   /** When the last run without failures started. */
   good_at: number | null;
@@ -32,7 +34,8 @@ const metricsOfRuns: Statement = {
         (SELECT row_to_json(last) FROM (${lastEndedRun(`
           ${runStatus} AS status, ${seconds('run.started_at')} AS started_at,
           coalesce(duration_ms, 0) / 1000.0 AS duration_seconds, coalesce(successful, 0) AS successful,
-          coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped`)}
+          coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
+          (SELECT count(*) FROM jsonb_object_keys(run.unread_sources)) AS unread`)}
         ) AS last) AS last,
         (${lastGoodRun(seconds('run.started_at'))}) AS good_at,
         EXISTS (SELECT FROM backup_runs WHERE status = 'running') AS is_running,

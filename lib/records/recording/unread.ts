@@ -8,6 +8,8 @@ export interface UnreadSource {
   reason: string;
   /** The log line about it. */
   message: string;
+  /** How many repositories are left in the run without it. */
+  totalRepos: number;
 }
 
 /** SQL that follows SET: adds an unread source to a run. Safe to repeat. */
@@ -20,7 +22,8 @@ const insert: Statement = {
       INSERT INTO execution_logs (run_id, level, message) VALUES ($1::int, 'error', $2)
     )
     UPDATE backup_runs
-    SET heartbeat_at = now(), successful = $5::int, failed = $6::int, skipped = $7::int, ${addUnread('$3', '$4')}
+    SET heartbeat_at = now(), successful = $5::int, failed = $6::int, skipped = $7::int, total_repos = $8::int,
+      ${addUnread('$3', '$4')}
     WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'
     RETURNING id`,
 };
@@ -33,11 +36,12 @@ export async function recordUnread(
     message,
     source,
     reason,
+    totalRepos,
     counters,
   }: UnreadSource & { runId: number; counters: RunCounters },
 ): Promise<boolean> {
   const { successful, failed, skipped } = counters;
-  const values = [runId, message, source, reason, successful, failed, skipped];
+  const values = [runId, message, source, reason, successful, failed, skipped, totalRepos];
   return (await db.query(insert, values)).length > 0;
 }
 

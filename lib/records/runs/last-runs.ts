@@ -21,11 +21,12 @@ export const lastFinishedRun = (columns: string) =>
 /** SQL for columns of the last row `run` that ended and was not stopped on purpose. */
 export const lastEndedRun = (columns: string) => newest(columns, hasEnded);
 
-/** SQL for columns of the last row `run` that completed without failures. */
+/** SQL for columns of the last row `run` that completed without failures, and with every source read. */
 export const lastGoodRun = (columns: string) =>
   newest(
     columns,
-    `run.status IN ('completed', 'success') AND coalesce(run.failed, 0) = 0 AND isfinite(run.started_at)`,
+    `run.status IN ('completed', 'success') AND coalesce(run.failed, 0) = 0 AND run.unread_sources IS NULL
+      AND isfinite(run.started_at)`,
   );
 
 /** SQL for the last run that nobody stopped: the next one is due an interval after its start. */

@@ -8,6 +8,8 @@ export const failureLimits = {
   failures: 2_000,
   /** Newest error logs of a repository, and of the run itself. */
   logs: 5,
+  /** Sources that were never read. */
+  unread: 50,
   /** Characters of one text. */
   text: 1_000,
 } as const;
@@ -17,8 +19,8 @@ const MAX_LOGS_READ = 20_000;
 
 const bounded = (text: string) => cutTextSql(text, failureLimits.text);
 
-/** SQL condition for runs with failures: a run can complete although some repositories failed. */
-export const hasFailures = `(status = 'failed' OR failed > 0)`;
+/** SQL condition for runs with failures: a run can complete although repositories failed, or sources were never read. */
+export const hasFailures = `(status = 'failed' OR failed > 0 OR unread_sources IS NOT NULL)`;
 
 /** SQL condition for results that are failures. */
 export const isFailure = (status: string) => `${status} IN ('failed', 'too_large')`;
@@ -36,6 +38,10 @@ const factsOf = (name: string, chosenRun: string): Statement => ({
       SELECT run.id AS run_id, run.status AS run_status,
         coalesce(${iso('run.completed_at')}, ${iso('run.started_at')}) AS ended_at,
         ${bounded('run.error_message')} AS run_error, coalesce(run.failed, 0) AS failed_count,
+        (SELECT coalesce(json_agg(key ORDER BY key), '[]') FROM (
+          SELECT ${bounded('key')} AS key FROM jsonb_object_keys(run.unread_sources) AS key
+          ORDER BY key LIMIT ${failureLimits.unread}
+        ) AS source) AS unread_sources,
         (SELECT count(*) FROM failure) AS failed_repos_count,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT repo_full_name AS repository, shown.status, ${bounded('shown.error_message')} AS error_message,

@@ -33,7 +33,7 @@ const runMetrics: Statement = {
   text: `WITH ${newestResults},
     runs AS (
       SELECT id, ${runStatus} AS status, started_at, total_repos, successful, failed, skipped,
-        duration_ms, ${isStoppedRun} AS is_stopped
+        (SELECT count(*) FROM jsonb_object_keys(unread_sources)) AS unread, duration_ms, ${isStoppedRun} AS is_stopped
       FROM backup_runs AS run WHERE started_at >= $1::timestamptz
     ),
     totals AS (SELECT ${runTotals} FROM runs),
@@ -42,7 +42,7 @@ const runMetrics: Statement = {
       SELECT (SELECT coalesce(json_agg(run), '[]') FROM (
           SELECT id, status, ${iso('started_at')} AS started_at, is_stopped,
             coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
-            coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
+            coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped, unread,
             coalesce(duration_ms, 0) AS duration_ms
           FROM runs ORDER BY runs.started_at, runs.id
         ) AS run) AS runs,

@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { fixesOfRun, newestFixesOfRun } from '../base/fixes.ts';
 import {
   iso,
@@ -18,13 +19,23 @@ import { hasFailures, isFailure } from './run-failures.ts';
 /** Maps `success`, which old rows may contain, to `completed`. */
 export const runStatus = `CASE status WHEN 'success' THEN 'completed' ELSE status END`;
 
+/** How many sources that were never read are listed, and the characters of each text about them. */
+export const MAX_UNREAD = 50;
+const MAX_UNREAD_TEXT = 300;
+
+/** SQL for the sources of the row `run` that were never read, each with the reason. */
+const unreadSources = `(SELECT coalesce(json_agg(item), '[]') FROM (
+    SELECT ${cutTextSql('key', MAX_UNREAD_TEXT)} AS source, ${cutTextSql('value', MAX_UNREAD_TEXT)} AS reason
+    FROM jsonb_each_text(run.unread_sources) ORDER BY key LIMIT ${MAX_UNREAD}
+  ) AS item)`;
+
 /** The columns of a BackupRun in order, of a row `run`. */
 export const runColumns = `
   id, ${iso('started_at')} AS started_at, ${iso('completed_at')} AS completed_at,
   ${runStatus} AS status, coalesce(duration_ms, 0) AS duration_ms,
   coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
   coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
-  coalesce(error_message, '') AS error_message, ${isStoppedRun} AS is_stopped, ${iso('heartbeat_at')} AS heartbeat_at,
+  ${unreadSources} AS unread_sources, coalesce(error_message, '') AS error_message, ${isStoppedRun} AS is_stopped, ${iso('heartbeat_at')} AS heartbeat_at,
   CASE status WHEN 'running' THEN progress END AS progress`;
 
 /** Selects the runs that match all given filters. */

@@ -37,7 +37,7 @@ type Fact =
   | { type: 'snapshot'; snapshot: NewSnapshot }
   | { type: 'total'; totalRepos: number };
 
-/** What ends the work on a repository, or on a source that was never read. The run counts these. */
+/** What ends the work on a repository, which the run counts, or on a source that was never read, which it does not. */
 type Counted =
   | ({ type: 'result' } & Omit<NewResult, 'runId' | 'counters' | 'position'>)
   | { type: 'unchanged'; repository: string; message: string }
@@ -62,16 +62,21 @@ type Shown =
   | {
       type: 'ended';
       repository: string;
-      status: 'completed' | 'unchanged' | 'empty' | 'failed' | 'too_large';
+      status: 'completed' | 'unchanged' | 'empty' | 'failed' | 'too_large' | 'unread';
       durationMs: number;
       tries: number;
+      /** Its path or address, if its source was never read: then it is no repository. Else null. */
+      unread: string | null;
       /** Null unless it failed. */
       failure: { kind: FaultKind; errorMessage: string } | null;
       /** Its file name in the archive folder, and the size of its full bundle; null if it failed or is empty. */
       archive: { key: string; sizeBytes: number } | null;
     }
-  /** How many repositories of the run are done, and how many of them failed, if there are other workers. */
-  | { type: 'counted'; done: number; failed: number }
+  /**
+   * How many repositories of the run are done, how many of them failed, and how many of its sources were never read, if
+   * there are other workers.
+   */
+  | { type: 'counted'; done: number; failed: number; unread: number }
   /** Nothing follows. */
   | { type: 'closed' };
 

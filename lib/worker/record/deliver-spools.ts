@@ -126,7 +126,7 @@ async function deliverSpool(
   for await (const line of readSpool(path)) {
     state.at = line.at;
     if ('counters' in line) state.counters = line.counters;
-    if (line.type === 'total') state.totalRepos = line.totalRepos;
+    if ('totalRepos' in line) state.totalRepos = line.totalRepos ?? state.totalRepos;
     if (line.type === 'result') state.results++;
     const log = logOf(line);
     if (log !== null) logs.push(log);

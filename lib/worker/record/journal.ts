@@ -45,9 +45,9 @@ export function openJournal({ store, clock, watch }: JournalOptions): Journal {
   let recorded = 0;
   // One at a time: each writes the counters, and a result also its position among all results of the run.
   const inTurn = pLimit(1);
-  const count = (kind: keyof RunCounters, describe: (next: RunCounters) => StoredEntry) =>
+  const count = (kind: keyof RunCounters | null, describe: (next: RunCounters) => StoredEntry) =>
     inTurn(async () => {
-      const next = { ...counters, [kind]: counters[kind] + 1 };
+      const next = kind === null ? counters : { ...counters, [kind]: counters[kind] + 1 };
       const entry = describe(next);
       const isOurs = await store.write(entry);
       Object.assign(counters, next);
@@ -85,7 +85,7 @@ export function openJournal({ store, clock, watch }: JournalOptions): Journal {
           return { ...entry, counters: next };
         });
       case 'unread':
-        return count('failed', (next) => {
+        return count(null, (next) => {
           const { message } = showLine('error', entry.message, null);
           return { ...entry, message, counters: next };
         });

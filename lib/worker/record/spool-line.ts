@@ -111,7 +111,7 @@ export const spoolLine = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     ...{ type: z.literal('unread'), at: time, repository: name, source: text, reason: text },
-    ...{ message: text, counters },
+    ...{ message: text, counters, totalRepos: row.optional() },
   }),
   z.strictObject({ type: z.literal('archive'), at: time, repository: name, key: name, sha256 }),
   z.strictObject({ type: z.literal('version'), at: time, repository: name, facts: version }),

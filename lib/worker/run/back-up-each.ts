@@ -157,28 +157,36 @@ async function backUpOrHang(context: EachContext, job: Job): Promise<Outcome | W
 async function end({ journal, progress }: EachContext, job: Job, tried: Outcome): Promise<void> {
   const { source, durationMs, tries } = job;
   const outcome = withTries(tried, tries);
-  await recordOutcome(journal, source, outcome, { durationMs, tries });
-  await journal.tell({
-    ...{ type: 'ended', repository: source.name, status: outcome.status, durationMs, tries },
-    ...describeEnd(outcome),
-  });
+  if (isFailure(outcome)) {
+    const { errorMessage, fault, isUnread = false } = outcome;
+    const why = { kind: fault.kind, errorMessage };
+    progress.failed.add(source);
+    if (isUnread) {
+      progress.unread.push({ source: cleanText(source.location), ...why });
+      progress.total--;
+    } else progress.failures.push({ repository: source.name, ...why });
+  }
   if (outcome.status === 'empty') progress.empty++;
-  if (!isFailure(outcome)) return;
-  const { errorMessage, fault, isUnread = false } = outcome;
-  progress.failed.add(source);
-  if (isUnread) progress.unread.push(source.location);
-  const repository = isUnread ? source.location : source.name;
-  progress.failures.push({ repository, kind: fault.kind, errorMessage });
+  const { total: totalRepos } = progress;
+  await recordOutcome(journal, source, outcome, { durationMs, tries, totalRepos });
+  await journal.tell({
+    ...{ type: 'ended', repository: source.name, durationMs, tries },
+    ...describeEnd(source, outcome),
+  });
 }
 
-function describeEnd(outcome: Outcome) {
+function describeEnd({ location }: Source, outcome: Outcome) {
+  const { status } = outcome;
+  const good = { status, unread: null, failure: null, archive: null };
   if (isFailure(outcome)) {
-    const { errorMessage, fault } = outcome;
-    return { failure: { kind: fault.kind, errorMessage }, archive: null };
+    const { errorMessage, fault, isUnread = false } = outcome;
+    const failure = { kind: fault.kind, errorMessage };
+    if (!isUnread) return { ...good, failure };
+    return { ...good, failure, status: 'unread' as const, unread: cleanText(location) };
   }
-  if (outcome.status === 'empty') return { failure: null, archive: null };
+  if (outcome.status === 'empty') return good;
   const { key, record } = outcome;
-  return { failure: null, archive: { key, sizeBytes: record.archive_size_bytes } };
+  return { ...good, archive: { key, sizeBytes: record.archive_size_bytes } };
 }
 
 /** Records an outcome and logs it. */
@@ -186,7 +194,7 @@ async function recordOutcome(
   journal: Journal,
   source: Source,
   outcome: Outcome,
-  { durationMs, tries }: { durationMs: number; tries: number },
+  { durationMs, tries, totalRepos }: { durationMs: number; tries: number; totalRepos: number },
 ): Promise<void> {
   const none = { commitHash: '', archiveSizeBytes: 0, errorMessage: '', archive: null };
   const { name: repository } = source;
@@ -204,7 +212,8 @@ async function recordOutcome(
         const address = cleanText(source.location);
         const reason = cleanText(errorMessage);
         const message = `the source ${address} cannot be read: ${reason}`;
-        return journal.tell({ type: 'unread', repository, source: address, reason, message });
+        const unread = { source: address, reason, message, totalRepos };
+        return journal.tell({ type: 'unread', repository, ...unread });
       }
       const facts = { ...(archive && factsOf(archive)), fault: fault.kind };
       await journal.tell({ ...result, ...facts, status, errorMessage });

@@ -161,7 +161,7 @@ function join(discovered: readonly Source[], named: readonly Source[]): Source[]
 
 /** How the log names what a run finds its repositories in. */
 export function describeWanted(given: readonly Source[] | null, { named }: RunDeps): string {
-  if (given !== null) return countRepositories(given.length);
+  if (given !== null) return counted(given.length, 'source');
   return named.ids === null
     ? 'discovering repositories'
     : `discovering repositories of ${counted(named.ids.length, 'source')}`;

@@ -15,7 +15,7 @@ import type { PushTarget } from '../offsite/destination/target.ts';
 import type { OffsiteConfig } from '../offsite/offsite.ts';
 import type { Journal } from '../record/journal.ts';
 import type { Selection } from './selection/select.ts';
-import type { FailedRepository } from './watching/failures.ts';
+import type { FailedRepository, NeverRead } from './watching/failures.ts';
 
 /** The sources that a run without `--source` takes, besides those of the database. */
 export interface NamedSources {
@@ -89,10 +89,12 @@ export interface RunContext extends RunDeps {
 export interface RunProgress {
   requests: RunRequest[];
   sources: readonly Source[];
+  /** How many repositories there are: the sources, except those that were never read. */
+  total: number;
   failed: Set<Source>;
   failures: FailedRepository[];
-  /** The addresses of sources that were never read. */
-  unread: string[];
+  /** The sources that were never read: mistyped paths and addresses, and no repositories. */
+  unread: NeverRead[];
   /** How many archives are gone that the run does not make again. */
   lost: number;
   empty: number;
@@ -103,7 +105,14 @@ export interface RunProgress {
 /** The progress of a run that is starting. */
 export function newProgress(sources: readonly Source[]): RunProgress {
   return {
-    ...{ requests: [], sources, failed: new Set(), failures: [], unread: [] },
+    ...{
+      requests: [],
+      sources,
+      total: sources.length,
+      failed: new Set(),
+      failures: [],
+      unread: [],
+    },
     ...{ lost: 0, empty: 0, exitCode: null },
   };
 }

@@ -189,13 +189,12 @@ async function recordRun(
     requests: progress.requests.map(({ id }) => id),
     lastLine: stopped?.message ?? outcome.lastLine,
   });
-  const isGood = ended.status === 'completed' && counters.failed === 0 && progress.lost === 0;
+  const { total, empty, lost, failures, unread } = progress;
+  const isGood =
+    ended.status === 'completed' && counters.failed === 0 && lost === 0 && unread.length === 0;
   return {
-    total: progress.sources.length,
     counters,
-    empty: progress.empty,
-    lost: progress.lost,
-    failures: progress.failures,
+    ...{ total, empty, lost, failures, unread },
     durationMs: clock.now() - began,
     exitCode: stopped?.exitCode ?? (isGood ? 0 : (progress.exitCode ?? 1)),
     ...ended,
@@ -261,6 +260,7 @@ export async function planRun(
   const selected = await selectWanted(run, found);
   const { selected: sources, leftOut } = selected;
   progress.sources = sources;
+  progress.total = sources.length;
   if (unread !== null) {
     const repositories = describeCoverage(selected, unread, run.target !== null);
     await journal.tell({ type: 'coverage', repositories });
@@ -284,9 +284,9 @@ async function tellUndiscovered(
   const source = connection.hostUrl;
   const reason = cleanText(fault.message);
   const message = `the source ${source} cannot be read: ${reason}`;
-  await journal.tell({ type: 'unread', repository: source, source, reason, message });
-  progress.unread.push(source);
-  progress.failures.push({ repository: source, kind: 'login', errorMessage: reason });
+  const { total: totalRepos } = progress;
+  await journal.tell({ type: 'unread', repository: source, source, reason, message, totalRepos });
+  progress.unread.push({ source, kind: 'login', errorMessage: reason });
   progress.exitCode = fault.exitCode;
 }
 

@@ -65,8 +65,9 @@ const evaluate = (name: RuleName) => (db: Database) =>
 const most: Partial<Record<RuleName, Record<string, number>>> = {
   // The last run that was not stopped, those after it, and how it ended.
   run_failed: { backup_runs: 3 },
-  source_unread: { backup_runs: 3 },
-  source_unread_by_hand: { backup_runs: 3 },
+  // The last finished runs.
+  source_unread: { backup_runs: 20 },
+  source_unread_by_hand: { backup_runs: 20 },
   // How many archives are not missing.
   archive_lost: { worker_repo_state: REPOSITORIES, newest_results: REPOSITORIES },
   // The last run, and those from which the interval is learnt.

@@ -293,28 +293,93 @@ describe('run_missed', () => {
 });
 
 describe('an unread source', () => {
-  const unread = (hoursAgo: number, scheduleMs: number | null) =>
+  const unread = (hoursAgo: number, scheduleMs: number | null, ...sources: string[]) =>
     run(hoursAgo, {
-      failed: 1,
       schedule_ms: scheduleMs,
-      unread_sources: JSON.stringify({ '/srv/xx': 'there is no folder' }),
+      unread_sources: JSON.stringify(
+        Object.fromEntries(sources.map((source) => [source, 'there is no folder'])),
+      ),
     });
+  const readSource = async (repository: string, address: string, hoursAgo: number) => {
+    const { db } = database;
+    const source = 'INSERT INTO repository_sources (repo_full_name, address) VALUES ($1, $2)';
+    await sql(db, source, [repository, address]);
+    const state = 'INSERT INTO worker_repo_state (repo_full_name, checked_at) VALUES ($1, $2)';
+    await sql(db, state, [repository, ago(clock, hoursAgo * HOUR_MS)]);
+  };
+  const stillOpen = async () => {
+    await opened();
+    const open = (await listStored(database.db)).filter(({ is_open }) => is_open);
+    return open.filter(({ rule }) => `${rule}`.startsWith('source_')).map(({ subject }) => subject);
+  };
 
   it.each([
     ['a warning after a run by hand', 0, 'source_unread_by_hand', 'warning'],
     ['critical after a scheduled run', HOUR_MS, 'source_unread', 'critical'],
     ['critical if it is unknown what started the run', null, 'source_unread', 'critical'],
   ] as const)('is %s', async (_what, scheduleMs, rule, severity) => {
-    await unread(1, scheduleMs);
+    await unread(1, scheduleMs, '/srv/xx');
     expect(await opened()).toMatchObject([
-      { rule, summary: expect.stringContaining('/srv/xx (there is no folder)') },
+      {
+        ...{ rule, subject: '/srv/xx' },
+        summary: 'Run 1 could not read the source /srv/xx (there is no folder)',
+      },
     ]);
     expect(rules[rule].severity).toBe(severity);
   });
 
-  it('ends after a run that could read each source', async () => {
-    await unread(2, 0);
+  it('is an incident of its own, which ends alone', async () => {
+    await unread(3, null, '/srv/xx', '/srv/yy');
+    expect(await stillOpen()).toEqual(['/srv/xx', '/srv/yy']);
+    await unread(2, null, '/srv/yy', '/srv/zz');
+    expect(await stillOpen()).toEqual(['/srv/yy', '/srv/zz']);
     await run(1);
-    expect(await opened()).toEqual([]);
+    expect(await stillOpen()).toEqual([]);
+  });
+
+  it.each([
+    ['failed', { status: 'failed', error_message: 'DATA_DIR does not answer' }],
+    ['was stopped', { status: 'failed', stopped_by: 'SIGINT' }],
+    ['was started by hand, and given something else', { schedule_ms: 0 }],
+  ])('stays open after a run that %s', async (_what, row) => {
+    await unread(2, null, '/srv/xx');
+    await run(1, row);
+    expect(await stillOpen()).toEqual(['/srv/xx']);
+  });
+
+  it.each([
+    ['itself', '/srv/xx'],
+    ['a repository in it', '/srv/xx/app'],
+  ])(
+    'ends as soon as a run has read %s, also one by hand that was stopped',
+    async (_what, address) => {
+      await unread(2, null, '/srv/xx');
+      await run(1, { status: 'failed', stopped_by: 'SIGINT', schedule_ms: 0 });
+      await readSource('local/xx', address, 1);
+      expect(await stillOpen()).toEqual([]);
+    },
+  );
+
+  it('stays open if only another source was read, or it was read earlier', async () => {
+    await unread(2, null, '/srv/xx');
+    await readSource('local/xxx', '/srv/xxx', 1);
+    await readSource('local/xx', '/srv/xx', 3);
+    expect(await stillOpen()).toEqual(['/srv/xx']);
+  });
+
+  it('of a run by hand ends after any run that could read each source', async () => {
+    await unread(2, 0, '/srv/xx');
+    await run(1);
+    expect(await stillOpen()).toEqual([]);
+  });
+
+  it('is counted with others beyond the first twenty', async () => {
+    const sources = Array.from({ length: 25 }, (_, index) => `/srv/${100 + index}`);
+    await unread(1, null, ...sources);
+    const found = await opened();
+    expect(found).toHaveLength(21);
+    expect(found.find(({ subject }) => subject === '')?.summary).toBe(
+      '5 more sources could not be read: the page of run 1 names them',
+    );
   });
 });

@@ -254,7 +254,7 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     const state = () => readSharedRun(database.db, near.runId);
     expect(await state()).toEqual({
       ...{ isActive: true, isListed: false, hasStarter: true },
-      ...{ done: 0, failed: 0 },
+      ...{ done: 0, failed: 0, unread: 0 },
     });
     await silence(near);
     expect(await state()).toMatchObject({ isActive: true, isListed: false, hasStarter: false });

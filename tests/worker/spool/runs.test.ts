@@ -33,7 +33,7 @@ describe('a run while the database is unreachable', () => {
       stdout: expect.stringMatching(
         /^Run completed: 1 repository, 1 backed up.*\n.*this run is spooled in DATA_DIR, and the next run that reaches the database delivers it\.\n$/,
       ),
-      stderr: expect.stringContaining('run started: 1 repository'),
+      stderr: expect.stringContaining('run started: 1 source'),
     });
     expect(await readdir(team.archives)).toContain('team__app.bundle');
     const [name = ''] = await readdir(spools());
@@ -73,7 +73,7 @@ describe('a run while the database is unreachable', () => {
     expect(facts).toMatchObject({
       ...{ results: 1, versions: 1, hasRefs: true, snapshots: 1, state: true },
       lines: expect.stringMatching(
-        /^the database is unreachable: this run is spooled.*; run started: 1 repository; .*archived.*; run completed$/,
+        /^the database is unreachable: this run is spooled.*; run started: 1 source; .*archived.*; run completed$/,
       ),
     });
     expect(Number(facts?.newest)).toBeLessThan(before);
@@ -117,17 +117,20 @@ describe('a run while the database is unreachable', () => {
       summary: expect.objectContaining({
         run_id: null,
         status: 'completed',
-        failed: 1,
+        ...{ total_repos: 0, failed: 0 },
+        unread_sources: [expect.objectContaining({ source: join(team.folder, 'none') })],
         spooled: true,
       }),
     });
     await team.backUp();
     const path = join(team.folder, 'none');
     expect(
-      await rows('SELECT failed, error_message, unread_sources FROM backup_runs WHERE id = 1'),
+      await rows(
+        'SELECT total_repos, failed, error_message, unread_sources FROM backup_runs WHERE id = 1',
+      ),
     ).toEqual([
       {
-        ...{ failed: 1, error_message: `1 source could not be read: ${path}` },
+        ...{ total_repos: 0, failed: 0, error_message: `1 source could not be read: ${path}` },
         unread_sources: { [path]: expect.stringContaining('there is no folder') },
       },
     ]);

@@ -1,14 +1,19 @@
-import { readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, Encrypter } from 'age-encryption';
 import { expect, it } from 'vitest';
 import { readIdentities } from '../../../lib/stores/reading/identities.ts';
 import { useTemporaryFolder } from '../../support/folders.ts';
+import { git } from '../../support/git.ts';
 import { runScript } from '../../support/script.ts';
 
 const folder = useTemporaryFolder();
 const make = (...args: string[]) =>
-  runScript('worker', { args: ['store', 'identity', ...args], cwd: folder });
+  runScript('worker', {
+    args: ['store', 'identity', ...args],
+    cwd: folder,
+    env: { BACKUP_CONFIG_DIR: join(folder, 'config') },
+  });
 
 it('store identity makes an identity that decrypts what was encrypted for the printed recipient', async () => {
   const { code, stdout, stderr } = await make();
@@ -16,7 +21,9 @@ it('store identity makes an identity that decrypts what was encrypted for the pr
   const recipient = stdout.trim();
   expect(recipient).toMatch(/^age1[a-z0-9]{58}$/);
   expect(stderr).toContain(`BACKUP_AGE_RECIPIENTS=${recipient}`);
-  const file = join(folder, 'identity.txt');
+  expect(await readdir(folder)).toEqual(['config']);
+  const file = join(folder, 'config/identity.txt');
+  expect(stderr).toContain(`${file} has a new age identity`);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   const [identity = ''] = await readIdentities(file);
   expect(stdout + stderr).not.toContain(identity);
@@ -43,6 +50,28 @@ it('store identity never replaces a file, nor writes through a link', async () =
 
 it('store identity says what is wrong with a file that cannot be written', async () => {
   const { code, stderr } = await make('missing/identity.txt');
-  expect(code).toBe(2);
-  expect(stderr).toContain('missing/identity.txt cannot be written (ENOENT)');
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `there is no folder ${join(folder, 'missing')}: create it, or give another file\n`,
+  });
+  const long = `${'x'.repeat(300)}.txt`;
+  const named = await make(long);
+  expect(named).toMatchObject({ code: 2, stderr: `${long} cannot be written (ENAMETOOLONG)\n` });
+});
+
+it('store identity writes no private key where git could commit it', async () => {
+  const tree = join(folder, 'tree');
+  await mkdir(join(tree, 'keys/ignored'), { recursive: true });
+  await git(tree, 'init', '--quiet');
+  await writeFile(join(tree, '.gitignore'), 'ignored/\n*.key\n');
+  await symlink(join(tree, 'keys'), join(folder, 'elsewhere'));
+  for (const file of ['tree/identity.txt', 'tree/keys/a.txt', 'elsewhere/a.txt', 'tree/.git/a']) {
+    const { code, stdout, stderr } = await make(file);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`${file} would be in the git repository ${tree}`);
+    expect(stderr).toContain(join(folder, 'config/identity.txt'));
+  }
+  expect((await make('tree/keys/ignored/a.txt')).code).toBe(0);
+  expect((await make('tree/mine.key')).code).toBe(0);
+  expect(await git(tree, 'status', '--porcelain', '--untracked-files=all')).not.toMatch(/key|txt/);
 });

@@ -65,6 +65,18 @@ describe('the board on a terminal', () => {
     expect(shown()[0]).toContain('4 of 4 done, 1 failed');
   });
 
+  it('does not count sources that were never read, whoever could not read them', async () => {
+    const { board, begin, tick, shown } = watch();
+    begin(['team/a', 'team/b', 'local/xx', 'local/yy']);
+    board.ended('team/a', 'empty');
+    board.ended('local/xx', 'unread');
+    await tick();
+    expect(shown()).toEqual([`${bar(6)} 1 of 3 done`]);
+    board.counted({ done: 1, failed: 0, unread: 2 });
+    await tick();
+    expect(shown()).toEqual([`${bar(10)} 1 of 2 done`]);
+  });
+
   it('draws at most ten times a second, and finally the last state', async () => {
     const { board, begin, tick, written, shown } = watch();
     begin(['team/a']);

@@ -44,12 +44,12 @@ describe('HEARTBEAT_URL', () => {
     expect(server.pings[2]?.rid).not.toBe(server.pings[0]?.rid);
   });
 
-  it('is pinged with a failure and its reason if one of many repositories fails', async () => {
+  it('is pinged with a failure and its reason if one of many sources cannot be read', async () => {
     const { code } = await run([await repository('app'), join(bench.folder, 'nothing')]);
     expect(code).toBe(1);
     expect(pinged()).toEqual(['/start', '/fail']);
     expect(server.pings[1]?.text).toContain('not found, or access lost: /');
-    expect(server.pings[1]?.text).toMatch(/1 backed up, .*1 failed/);
+    expect(server.pings[1]?.text).toMatch(/1 backed up, .*0 failed, 1 source not read/);
   });
 
   it('gets no success ping if the login is refused', async () => {

@@ -21,6 +21,16 @@ it('describeFailures names at most ten repositories of a group', () => {
   expect(describeFailures(many)[0]).toMatch(/: a\/r0, .*a\/r9 and 2 more$/);
 });
 
+it('describeFailures tells sources that were never read apart, and has none of them forgotten', () => {
+  const unread = { source: '/srv/xx', kind: 'missing', errorMessage: 'x' } as const;
+  expect(describeFailures([failure('a/a', 'network')], [unread])).toEqual([
+    'Failed, the network failed: a/a',
+    expect.stringContaining('check the connection'),
+    'Source not read, not found, or access lost: /srv/xx',
+    expect.stringMatching(/^ {2}check the path or address in --source, (?!.*forget)/),
+  ]);
+});
+
 it('describeFailures returns nothing if nothing failed', () => {
   expect(describeFailures([])).toEqual([]);
 });

@@ -11,8 +11,8 @@ it('a run ends with what failed and what to do', async () => {
   await mkdir(join(team.folder, 'plain'));
   const { stdout } = await team.backUp({ args: args() });
   expect(stdout.split('\n').slice(1)).toEqual([
-    `Failed, not found, or access lost: ${join(team.folder, 'plain')}`,
-    expect.stringMatching(/^ {2}check the address, and that the login/),
+    `Source not read, not found, or access lost: ${join(team.folder, 'plain')}`,
+    expect.stringMatching(/^ {2}check the path or address in --source/),
     '',
   ]);
 });
@@ -26,7 +26,7 @@ it('a run with --json prints one JSON object per line, and nothing else', async 
     .map((line) => JSON.parse(line) as { event: string; repository?: string });
   expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
   expect(events.slice(0, 2)).toMatchObject([
-    { event: 'log', repository: null, message: 'run 1 started: 2 repositories' },
+    { event: 'log', repository: null, message: 'run 1 started: 2 sources' },
     { event: 'run', run_id: 1, total_repos: 2 },
   ]);
   expect(events.filter(({ event }) => event === 'result')).toEqual(
@@ -36,25 +36,31 @@ it('a run with --json prints one JSON object per line, and nothing else', async 
         ...{ status: 'completed', duration_ms: expect.any(Number) },
         ...{ archive_key: 'local__app.bundle', archive_size_bytes: expect.any(Number) },
       },
-      {
-        ...{ event: 'result', at: expect.any(String), repository: 'local/plain', tries: 1 },
-        ...{ status: 'failed', duration_ms: expect.any(Number), reason: 'missing' },
-        error_message: expect.stringContaining('is no git repository, and holds none'),
-      },
     ]),
   );
+  const unread = {
+    ...{ source: join(team.folder, 'plain'), reason: 'missing' },
+    error_message: expect.stringContaining('is no git repository, and holds none'),
+  };
+  expect(events.filter(({ event }) => event === 'unread')).toEqual([
+    {
+      ...{ event: 'unread', at: expect.any(String), tries: 1, duration_ms: expect.any(Number) },
+      ...unread,
+    },
+  ]);
   expect(events).toContainEqual(
     expect.objectContaining({ event: 'progress', repository: 'local/app', phase: 'cloning' }),
   );
   expect(events.at(-1)).toMatchObject({
-    ...{ event: 'summary', status: 'completed', run_id: 1, total_repos: 2, backed_up: 1 },
+    ...{ event: 'summary', status: 'completed', run_id: 1, total_repos: 1, backed_up: 1 },
     ...{
       unchanged: 0,
       empty: 0,
-      failed: 1,
+      failed: 0,
       error_message: `1 source could not be read: ${join(team.folder, 'plain')}`,
     },
-    failures: [{ repository: join(team.folder, 'plain'), reason: 'missing' }],
+    failures: [],
+    unread_sources: [unread],
   });
 });
 

@@ -19,6 +19,7 @@ const onThisPage: readonly (readonly [RegExp, string])[] = [
     'Once the cause is fixed, use “Back up now” on the repository’s page.',
   ],
   [/ with record_backup_fix/, ' below'],
+  [/ in unread_sources/, ''],
   [/ with get_execution_logs and run_id \d+/, ' in the log below'],
   [/get_system_health shows/, 'the overview shows'],
 ];

@@ -29,7 +29,7 @@ export function LastRuns({ running }: { running: number | null }) {
               events={runs.map((run) => ({
                 at: run.started_at,
                 run: run.id,
-                outcome: outcomeOfRun(run),
+                outcome: outcomeOfRun(run, run.unread),
               }))}
             />
           </Stack>

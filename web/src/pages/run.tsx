@@ -34,7 +34,13 @@ export function RunPage() {
   return (
     <Page
       title={`Run #${id}`}
-      aside={query.data && <OutcomeBadge outcome={outcomeOfRun(query.data.run)} />}
+      aside={
+        query.data && (
+          <OutcomeBadge
+            outcome={outcomeOfRun(query.data.run, query.data.run.unread_sources.length)}
+          />
+        )
+      }
     >
       <Loaded query={query}>
         {({ run, results }) => <RunDetails run={run} results={results} />}
@@ -44,7 +50,8 @@ export function RunPage() {
 }
 
 function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: readonly Result[] }) {
-  const hasFailures = (run.status === 'failed' && !run.is_stopped) || run.failed > 0;
+  const hasFailures =
+    (run.status === 'failed' && !run.is_stopped) || run.failed > 0 || run.unread_sources.length > 0;
   return (
     <Stack gap="lg">
       {run.status === 'running' && <RunProgress run={run} />}
@@ -68,6 +75,7 @@ function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: read
           note={`started ${formatTime(run.started_at)}`}
         />
       </SimpleGrid>
+      <UnreadSources sources={run.unread_sources} />
       <Failures results={results.filter(({ status }) => isFailure(status))} />
       {hasFailures && run.status !== 'running' && <Diagnosis run={run.id} />}
       <Fixes run={run.id} canRecord={hasFailures} />
@@ -78,6 +86,29 @@ function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: read
 }
 
 const isFailure = (status: Result['status']) => status === 'failed' || status === 'too_large';
+
+/** Sources that were never read: they are no repositories, and not counted above. */
+function UnreadSources({ sources }: { sources: Schemas['BackupRun']['unread_sources'] }) {
+  if (sources.length === 0) return null;
+  return (
+    <Alert color="red" title={`${countOf(sources.length, 'source', 'sources')} could not be read`}>
+      <Stack gap="xs">
+        {sources.map(({ source, reason }) => (
+          <Text key={source} size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Code>
+              <bdi>{source}</bdi>
+            </Code>
+            : <bdi>{reason}</bdi>
+          </Text>
+        ))}
+        <Text size="sm">
+          Nothing was ever read there, so it does not count as a repository. Correct the path or
+          address where the run is started.
+        </Text>
+      </Stack>
+    </Alert>
+  );
+}
 
 /** Failed repositories, grouped by error. */
 function Failures({ results }: { results: readonly Result[] }) {

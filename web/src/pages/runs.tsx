@@ -74,7 +74,7 @@ export function RunsTable({ runs }: { runs: readonly Schemas['BackupRun'][] }) {
             <Age of={run.started_at} />
           </Table.Td>
           <Table.Td>
-            <OutcomeBadge outcome={outcomeOfRun(run)} />
+            <OutcomeBadge outcome={outcomeOfRun(run, run.unread_sources.length)} />
           </Table.Td>
           <Table.Td ta="right">{formatCount(run.successful)}</Table.Td>
           <Table.Td ta="right">{formatCount(run.skipped)}</Table.Td>

@@ -7,16 +7,17 @@ export interface Outcome {
   color: string;
 }
 
-/** A completed run is only good if no repository failed. */
-export function outcomeOfRun({
-  status,
-  failed,
-  is_stopped,
-}: Pick<Schemas['BackupRun'], 'status' | 'failed' | 'is_stopped'>): Outcome {
+/** A completed run is only good if no repository failed, and each source was read. */
+export function outcomeOfRun(
+  { status, failed, is_stopped }: Pick<Schemas['BackupRun'], 'status' | 'failed' | 'is_stopped'>,
+  unread: number,
+): Outcome {
   if (status === 'running') return { word: 'Running', color: 'blue' };
   if (is_stopped) return { word: 'Stopped', color: 'gray' };
   if (status === 'failed') return { word: 'Failed', color: 'red' };
-  return failed > 0 ? { word: 'With failures', color: 'orange' } : { word: 'Good', color: 'teal' };
+  return failed > 0 || unread > 0
+    ? { word: 'With failures', color: 'orange' }
+    : { word: 'Good', color: 'teal' };
 }
 
 const results: Record<Schemas['BackupResult']['status'], Outcome> = {

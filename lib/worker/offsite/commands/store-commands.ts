@@ -46,8 +46,8 @@ export interface MigrateStoreCommand {
 /** Makes an age identity. */
 export interface MakeIdentityCommand {
   name: 'store-identity';
-  /** The new file. */
-  file: string;
+  /** The new file; null for `identity.txt` in the folder of the logins. */
+  file: string | null;
 }
 
 export type StoreCommand =
@@ -154,12 +154,15 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
     .description(
       'Makes an age identity, which decrypts what is stored, in a new file that only you can read, and prints its recipient for BACKUP_AGE_RECIPIENTS. The same as `age-keygen`, without age.',
     )
-    .argument('[file]', 'the new file; an existing one is never replaced', 'identity.txt')
+    .argument(
+      '[file]',
+      'the new file; an existing one is never replaced; default: identity.txt in BACKUP_CONFIG_DIR, where logins are kept',
+    )
     .addHelpText(
       'after',
-      '\nExit codes: 0 done; 1 the file exists or cannot be written; 2 wrong usage.',
+      '\nThe file must not be one that git could commit.\n\nExit codes: 0 done; 1 the file exists; 2 wrong usage, or a file that cannot or must not be written.',
     )
-    .action((file: string) => found({ name: 'store-identity', file }));
+    .action((file?: string) => found({ name: 'store-identity', file: file ?? null }));
 }
 
 function storeOption(): Option {

@@ -12,9 +12,8 @@ import { isFaultKind } from '../../base/git-faults.ts';
 import type { Stop } from '../../base/stop.ts';
 import type { Destination } from '../../offsite/destination/open-destination.ts';
 import { type EndContext, endRun } from '../end-run.ts';
-import type { RunContext } from '../run-deps.ts';
+import type { RunContext, RunProgress } from '../run-deps.ts';
 import { storeSnapshot } from '../store-snapshot.ts';
-import type { FailedRepository } from '../watching/failures.ts';
 import { describeOutcome, type EndedRun } from '../watching/report.ts';
 import type { EnteredRun } from './enter-run.ts';
 import { removeFolderToken } from './folder-token.ts';
@@ -79,26 +78,27 @@ export async function endSharedRun(
   }
 }
 
-/** The report of an ended run, over all its members. `own`: failures of this member, also of sources that are no repositories. */
+/** The report of an ended run, over all its members. `own`: what failed at this member, whose reasons are known. */
 export function reportShared(
   id: number,
   figures: SharedRunFigures,
-  own: readonly FailedRepository[],
+  own: Pick<RunProgress, 'failures' | 'unread'>,
   exitCode: number | null,
 ): EndedRun {
   const { successful, failed, skipped, empty, total, errorMessage, durationMs } = figures;
-  const isGood = figures.status === 'completed' && failed === 0;
+  const knownUnread = new Map(own.unread.map((unread) => [unread.source, unread]));
+  const isGood = figures.status === 'completed' && failed === 0 && figures.unread.length === 0;
   return {
     ...{ id, total, empty, lost: 0, errorMessage, durationMs, isSpooled: false },
     status: figures.status === 'completed' ? 'completed' : 'failed',
     counters: { successful, failed, skipped },
-    failures: [
-      ...figures.failures.map(({ fault, ...failure }) => ({
-        ...failure,
-        kind: fault !== null && isFaultKind(fault) ? fault : 'other',
-      })),
-      ...own.filter(({ repository }) => figures.unread.includes(repository)),
-    ],
+    failures: figures.failures.map(({ fault, ...failure }) => ({
+      ...failure,
+      kind: fault !== null && isFaultKind(fault) ? fault : 'other',
+    })),
+    unread: figures.unread.map(
+      (unread) => knownUnread.get(unread.source) ?? { ...unread, kind: 'other' },
+    ),
     exitCode: exitCode ?? (isGood ? 0 : 1),
   };
 }

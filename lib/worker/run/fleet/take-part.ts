@@ -89,7 +89,8 @@ export async function takePart(
   } finally {
     await end();
   }
-  const mine = { counters: journal.counters(), empty: progress.empty, failures: progress.failures };
+  const { empty, failures, unread } = progress;
+  const mine = { counters: journal.counters(), empty, failures, unread };
   const ending = { ...context, signal: deps.signal };
   try {
     if (stopped === null && part.hasEnd) await endSharedRun(ending, entered, null);
@@ -116,7 +117,7 @@ export async function takePart(
     if (figures === null) throw new Error(`run ${run.id} no longer exists`);
     const isNeverListed = figures.fault === 'starter_gone' || figures.fault === 'stale';
     if (!part.isListed && isNeverListed && !deps.signal.aborted) return null;
-    return reportShared(run.id, figures, progress.failures, stopped?.exitCode ?? null);
+    return reportShared(run.id, figures, progress, stopped?.exitCode ?? null);
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
     // This worker's leases end by themselves, and the others continue.
@@ -175,7 +176,8 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   await withTargets(context, access, async (targets) => {
     const jobs: SharedJobs = openSharedJobs({
       ...{ member, journal, builder, own, held, hasFolder, onListed },
-      onCounted: ({ done, failed }) => journal.tell({ type: 'counted', done, failed }),
+      onCounted: ({ done, failed, unread }) =>
+        journal.tell({ type: 'counted', done, failed, unread }),
     });
     await backUpEach(context, jobs, targets, progress);
     if (!jobs.hasEnd()) return;

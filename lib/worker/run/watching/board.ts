@@ -21,7 +21,7 @@ export function createBoard(display: Display, clock: Clock): Watcher {
   const ending = new AbortController();
   let left: TimeLeft = createTimeLeft([], new Map());
   let began = clock.now();
-  let [total, done, failed] = [0, 0, 0];
+  let [sources, total, done, failed] = [0, 0, 0, 0];
   /** Repositories done by this worker. */
   let own = 0;
   let drawnAt = Number.NEGATIVE_INFINITY;
@@ -64,7 +64,8 @@ export function createBoard(display: Display, clock: Clock): Watcher {
       case 'began':
         left = createTimeLeft(entry.repositories, entry.durations);
         began = clock.now();
-        total = entry.repositories.length;
+        sources = entry.repositories.length;
+        total = sources;
         return draw();
       case 'log': {
         const { level, message, repository } = entry;
@@ -77,11 +78,16 @@ export function createBoard(display: Display, clock: Clock): Watcher {
         return draw();
       case 'ended':
         left.done(entry.repository);
+        if (entry.unread !== null) {
+          total--;
+          return draw();
+        }
         own++;
         done++;
         if (entry.failure !== null) failed++;
         return draw();
       case 'counted':
+        total = Math.min(total, sources - entry.unread);
         done = Math.min(total, Math.max(done, entry.done));
         failed = Math.max(failed, entry.failed);
         return draw();

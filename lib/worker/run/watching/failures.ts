@@ -8,10 +8,18 @@ export interface FailedRepository {
   errorMessage: string;
 }
 
+/** A source that was given and never read: no repository, so that there is none to forget. */
+export interface NeverRead {
+  /** Its path or address. */
+  source: string;
+  kind: FaultKind;
+  errorMessage: string;
+}
+
 const MAX_NAMES = 10;
 
-/** The name of each kind of failure, and what to do about it. */
-const advice: Record<FaultKind, { what: string; todo: string }> = {
+/** The name of each kind of failure, and what to do about it; `ofSource` for a source that was never read. */
+const advice: Record<FaultKind, { what: string; todo: string; ofSource?: string }> = {
   login: {
     what: 'access was denied',
     todo: 'log in again (npm run worker -- login github), or check the credentials of git',
@@ -23,6 +31,8 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   missing: {
     what: 'not found, or access lost',
     todo: 'check the address, and that the login or the app may read it; if it was removed on purpose: npm run worker -- forget OWNER/NAME',
+    ofSource:
+      'check the path or address in --source, and that this user or its credentials may read it',
   },
   'rate limit': {
     what: 'the host limits requests',
@@ -93,16 +103,41 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
 };
 
 /**
- * The failures, grouped by reason with the largest group first, and what to do about them. Empty if nothing failed.
+ * The failures, grouped by reason with the largest group first, and what to do about them; then the sources that were
+ * never read. Empty if nothing failed.
  */
-export function describeFailures(failures: readonly FailedRepository[]): string[] {
+export function describeFailures(
+  failures: readonly FailedRepository[],
+  unread: readonly NeverRead[] = [],
+): string[] {
+  return [
+    ...describeGroups(
+      failures,
+      ({ repository }) => repository,
+      ({ what, todo }, names) => [`Failed, ${what}: ${names}`, `  ${todo}`],
+    ),
+    ...describeGroups(
+      unread,
+      ({ source }) => source,
+      ({ what, todo, ofSource = todo }, names) => [
+        `Source not read, ${what}: ${names}`,
+        `  ${ofSource}`,
+      ],
+    ),
+  ];
+}
+
+function describeGroups<Failed extends { kind: FaultKind }>(
+  failures: readonly Failed[],
+  nameOf: (failed: Failed) => string,
+  describe: (advised: (typeof advice)[FaultKind], names: string) => string[],
+): string[] {
   const groups = Map.groupBy(failures, ({ kind }) => kind);
   return [...groups]
     .sort(([, some], [, others]) => others.length - some.length)
     .flatMap(([kind, failed]) => {
-      const names = failed.slice(0, MAX_NAMES).map(({ repository }) => cleanText(repository, 250));
+      const names = failed.slice(0, MAX_NAMES).map((one) => cleanText(nameOf(one), 250));
       const more = failed.length > MAX_NAMES ? ` and ${failed.length - MAX_NAMES} more` : '';
-      const { what, todo } = advice[kind];
-      return [`Failed, ${what}: ${names.join(', ')}${more}`, `  ${todo}`];
+      return describe(advice[kind], `${names.join(', ')}${more}`);
     });
 }

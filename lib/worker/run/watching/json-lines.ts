@@ -36,11 +36,13 @@ export function createJsonLines(stdout: OutputStream, clock: Clock): Watcher {
         shownAt.delete(entry.repository);
         return;
       case 'ended': {
-        const { repository, status, durationMs, tries, failure, archive } = entry;
+        const { repository, status, durationMs, tries, unread, failure, archive } = entry;
         shownAt.delete(repository);
-        print('result', {
-          ...{ repository, status, duration_ms: durationMs, tries },
-          ...(failure && { error_message: failure.errorMessage, reason: failure.kind }),
+        const time = { duration_ms: durationMs, tries };
+        const why = failure && { error_message: failure.errorMessage, reason: failure.kind };
+        if (unread !== null) return print('unread', { source: unread, ...time, ...why });
+        return print('result', {
+          ...{ repository, status, ...time, ...why },
           ...(archive && { archive_key: archive.key, archive_size_bytes: archive.sizeBytes }),
         });
       }
@@ -57,7 +59,7 @@ export function summaryOf(report: RunReport): string {
       ...(why === null ? {} : { error_message: why }),
     });
   }
-  const { id, status, counters, empty, errorMessage, failures } = report;
+  const { id, status, counters, empty, errorMessage, failures, unread } = report;
   return JSON.stringify({
     ...{ event: 'summary', status, run_id: id },
     ...(report.status === 'left' ? {} : { total_repos: report.total }),
@@ -68,6 +70,9 @@ export function summaryOf(report: RunReport): string {
       : { duration_ms: report.durationMs, spooled: report.isSpooled }),
     failures: failures.map(({ repository, kind, errorMessage: message }) => ({
       ...{ repository: cleanText(repository), reason: kind, error_message: message },
+    })),
+    unread_sources: unread.map(({ source, kind, errorMessage: message }) => ({
+      ...{ source, reason: kind, error_message: message },
     })),
   });
 }

@@ -1,0 +1,2 @@
+DROP INDEX IF EXISTS "backup_runs_failed";--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "backup_runs_with_failures" ON "backup_runs" USING btree ("started_at" DESC NULLS FIRST,"id" DESC NULLS FIRST) WHERE status = 'failed' OR failed > 0 OR unread_sources IS NOT NULL;
