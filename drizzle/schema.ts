@@ -12,4 +12,5 @@ export * from './schema/search.ts';
 export * from './schema/sources.ts';
 export * from './schema/statements.ts';
 export * from './schema/summaries.ts';
+export * from './schema/telling.ts';
 export * from './schema/users.ts';

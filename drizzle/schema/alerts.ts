@@ -102,6 +102,13 @@ export const alertDeliveries = pgTable(
     /** When it was given up. */
     givenUpAt: time('given_up_at'),
     lastError: text('last_error'),
+    /**
+     * What keeps it from being sent on its own: `quiet_hours`, `mute` or `maintenance`; `undecided` until that is known,
+     * and null if nothing does.
+     */
+    heldBy: text('held_by'),
+    /** The summary that tells of it, after it was held. */
+    noticeId: bigint('notice_id', { mode: 'bigint' }),
   },
   (table) => [
     check('alert_deliveries_kind_check', sql`kind IN ('opened', 'reminder', 'resolved')`),
@@ -119,6 +126,7 @@ export const alertDeliveries = pgTable(
     index('alert_deliveries_open')
       .on(table.channel, table.id)
       .where(sql`delivered_at IS NULL AND given_up_at IS NULL`),
+    index('alert_deliveries_of_notice').on(table.noticeId).where(sql`notice_id IS NOT NULL`),
   ],
 );
 

@@ -24,6 +24,9 @@ import { runRequestsEndpoints } from './runs/run-requests.ts';
 import { runsEndpoints } from './runs/runs.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
 import { statementsEndpoints } from './statements.ts';
+import { maintenanceEndpoints } from './telling/maintenance.ts';
+import { mutesEndpoints } from './telling/mutes.ts';
+import { quietHoursEndpoints } from './telling/quiet-hours.ts';
 
 /** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */
 export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
@@ -41,6 +44,9 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...statementsEndpoints,
   ...coverageEndpoints,
   ...incidentsEndpoints,
+  ...quietHoursEndpoints,
+  ...mutesEndpoints,
+  ...maintenanceEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

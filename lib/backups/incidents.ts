@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { holders } from '../alerts/deliveries/hold.ts';
 import {
   acknowledgeIncident,
   incidentStates,
@@ -25,7 +26,13 @@ const delivery = z
     channel: z.string().meta({ description: 'The name of the channel, without its address.' }),
     created_at: timestamp,
     attempts: z.int(),
-    state: z.enum(['delivered', 'waiting', 'given_up']),
+    state: z.enum(['delivered', 'waiting', 'held', 'dropped', 'given_up']).meta({
+      description:
+        'held: it waits for the end of what holds it. dropped: never sent, because the incident began and ended in a maintenance window.',
+    }),
+    held_by: z.enum(holders).nullable().meta({
+      description: 'What holds it, or held it until a summary told of it; null if nothing did.',
+    }),
     delivered_at: timestamp.nullable(),
     last_error: z.string().nullable(),
   })

@@ -35,10 +35,10 @@ export function describeErrorHead(error: AppError): Pick<ErrorResponse, 'status'
 
 /** The service API's response to an error. */
 export function describeError(error: AppError, requestId: string): ErrorResponse {
-  const { code, message } = error;
+  const { code, message, details } = error;
   const body = enveloped.has(code)
     ? { success: false, error: { code, message, request_id: requestId }, message }
-    : { error: message, request_id: requestId };
+    : { error: message, request_id: requestId, ...(details.length > 0 && { details }) };
   return { ...describeErrorHead(error), body };
 }
 

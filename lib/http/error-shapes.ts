@@ -1,8 +1,14 @@
 import * as z from 'zod';
 
+/** What is wrong with the fields of a request; only where its input does not match. */
+const details = z
+  .array(z.object({ path: z.string(), message: z.string() }))
+  .optional()
+  .meta({ description: 'What is wrong with each field; only if that is the error.' });
+
 /** Body of 400, 404, 405 and 413. */
 export const plainError = z
-  .object({ error: z.string(), request_id: z.string() })
+  .object({ error: z.string(), request_id: z.string(), details })
   .meta({ id: 'Error' });
 
 /** Body of every other error. */
@@ -21,10 +27,7 @@ export const observatoryError = z
     error: z.object({
       code: z.string(),
       message: z.string(),
-      details: z
-        .array(z.object({ path: z.string(), message: z.string() }))
-        .optional()
-        .meta({ description: 'What is wrong with each field; only with code VALIDATION_ERROR.' }),
+      details,
     }),
     request_id: z.string(),
     report_id: z.guid().optional().meta({

@@ -137,7 +137,13 @@ describe('a method that a path does not support', () => {
     '/api/anomalies/confirm': 'POST',
     '/api/badges': 'GET, HEAD, POST',
     '/api/badges/1': 'DELETE',
+    '/api/signing-keys': 'GET, HEAD, POST',
     '/api/incidents/1/acknowledge': 'POST',
+    '/api/quiet-hours': 'GET, HEAD, PUT, DELETE',
+    '/api/mutes': 'GET, HEAD, POST',
+    '/api/mutes/1': 'DELETE',
+    '/api/maintenance': 'GET, HEAD, POST',
+    '/api/maintenance/1': 'DELETE',
     '/api/fixes': 'GET, HEAD, POST',
     '/api/run-requests': 'GET, HEAD, POST',
     '/api/run-requests/1': 'DELETE',
@@ -147,10 +153,10 @@ describe('a method that a path does not support', () => {
   };
 
   it.each(paths)('is rejected with the supported ones: %s', async (path) => {
-    const { status, headers, body } = await client.send('PUT', path);
+    const { status, headers, body } = await client.send('PATCH', path);
     expect(status).toBe(405);
     expect(headers.get('allow')).toBe(others[path] ?? 'GET, HEAD');
-    expect(body).toMatchObject({ error: 'PUT is not allowed here' });
+    expect(body).toMatchObject({ error: 'PATCH is not allowed here' });
   });
 });
 

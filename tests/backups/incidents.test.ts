@@ -51,7 +51,10 @@ describe('GET /api/incidents', () => {
     }
     const { data, ...rest } = await read();
     const concerned = { reason: 'it broke', since: '2026-03-01T00:00:00.000000Z' };
-    const message = { kind: 'opened', created_at: '2026-03-02T00:00:00.000000Z', attempts: 1 };
+    const message = {
+      ...{ kind: 'opened', created_at: '2026-03-02T00:00:00.000000Z', attempts: 1 },
+      held_by: null,
+    };
     expect(data[0]).toEqual({
       ...{ id: 2, rule: 'repository_failing', subject: '', severity: 'critical', state: 'open' },
       title: 'Repositories are not backed up',

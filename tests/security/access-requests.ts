@@ -135,6 +135,21 @@ const requests: Record<string, Make> = {
     path: `/api/run-requests/${await makeRunRequest(world)}`,
     answers: 200,
   }),
+  'PUT /api/quiet-hours': () => json('/api/quiet-hours', QUIET_HOURS),
+  'DELETE /api/quiet-hours': async (world) => {
+    await asUser(world, '/api/quiet-hours', QUIET_HOURS, 'PUT');
+    return { path: '/api/quiet-hours', answers: 200 };
+  },
+  'POST /api/mutes': () => json('/api/mutes', newMute(), 201),
+  'DELETE /api/mutes/:id': async (world) => ({
+    path: `/api/mutes/${await makeOne(world, '/api/mutes', newMute())}`,
+    answers: 200,
+  }),
+  'POST /api/maintenance': () => json('/api/maintenance', newWindow(), 201),
+  'DELETE /api/maintenance/:id': async (world) => ({
+    path: `/api/maintenance/${await makeOne(world, '/api/maintenance', newWindow())}`,
+    answers: 200,
+  }),
   'POST /api/badges': () => json('/api/badges', {}, 201),
   'DELETE /api/badges/:id': async (world) => ({
     path: `/api/badges/${(await makeBadge(world)).id}`,
@@ -325,6 +340,20 @@ async function makeRunRequest(world: RequestWorld): Promise<number> {
   const response = await asUser(world, '/api/run-requests', { target_repo: 'ada/app' });
   const { id } = (await response.json()) as { id: number };
   return id;
+}
+
+const QUIET_HOURS = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' };
+
+const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+
+const newMute = () => ({ scope: 'all', until: inHours(1) });
+
+const newWindow = () => ({ note: 'New disks', starts_at: inHours(1), ends_at: inHours(2) });
+
+/** The id of something that the user makes. */
+async function makeOne(world: RequestWorld, path: string, value: unknown): Promise<number> {
+  const response = await asUser(world, path, value);
+  return ((await response.json()) as { id: number }).id;
 }
 
 /** A badge of all repositories. */

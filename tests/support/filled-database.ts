@@ -186,6 +186,27 @@ async function fillIncidents(db: Database): Promise<void> {
   );
   await sql(
     db,
+    `INSERT INTO alert_notices (id, kind, about_at, channel, held_by, delivered_at)
+     VALUES (5, 'summary', '2026-05-01T10:00:00.123456Z', 'ü', 'several', 'infinity')`,
+  );
+  await sql(
+    db,
+    `INSERT INTO quiet_hours (from_time, to_time, time_zone, days, critical_passes, updated_by)
+     VALUES ('22:00:00.000001', '07:00', 'Europe/Berlin', '{1,7}', true, E'it''s 🙂')`,
+  );
+  await sql(
+    db,
+    `INSERT INTO mutes (id, scope, repository_name, incident_id, until, created_by, ended_at)
+     VALUES (3, 'repository', 'Org/répo-1', NULL, 'infinity', 'ü', '2026-05-01T10:00:00.123456Z'),
+       (8, 'incident', NULL, 4, '2026-05-01T10:00:00.123456Z', 'ada', NULL)`,
+  );
+  await sql(
+    db,
+    `INSERT INTO maintenance_windows (id, note, starts_at, ends_at, repeats, time_zone, created_by)
+     VALUES (6, E'it''s\n🙂', '2026-05-01T10:00:00.123456Z', '2026-05-01T11:00:00Z', 'weekly', 'UTC', 'ada')`,
+  );
+  await sql(
+    db,
     `INSERT INTO host_logins VALUES
        ('https://github.com', '2026-05-01T10:00:00.123456Z', '2027-05-01T10:00:00.123456Z', NULL, ''),
        ('https://git.example.org', '2026-05-01T10:00:00.123456Z', NULL, 'infinity', E'it''s refused\n🙂')`,

@@ -1,12 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { AlertChannel } from '../../channels/channel.ts';
+import type { AlertChannel, AlertMessage } from '../../channels/channel.ts';
 import type { Clock } from '../../clock.ts';
 import type { AlertSendingConfig } from '../../config/alert-channels.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log/log.ts';
 import { linkToIncidents } from '../channels/page-link.ts';
 import { composeMessage } from '../incidents/message.ts';
-import { claimMessage, countWaiting, giveUpMessages, settleMessage } from './claims.ts';
+import { composeSummary } from '../incidents/summary.ts';
+import {
+  type Claim,
+  claimMessage,
+  countWaiting,
+  giveUpMessages,
+  type Sent,
+  settleMessage,
+} from './claims.ts';
+import { holdMessages } from './hold.ts';
+import { claimNotice, giveUpNotices, readSummary, settleNotice } from './notices.ts';
 import { queueMessages } from './queue.ts';
 import { sendOnce } from './send.ts';
 
@@ -26,12 +36,12 @@ export interface DeliveryDeps {
 /** The outcome of a round of deliveries. */
 export interface Delivered {
   delivered: number;
-  /** Messages that wait for another round, counted up to 1,000. */
+  /** Messages that wait for another round, counted up to 1,000, without those that are held. */
   waiting: number;
 }
 
 /**
- * Queues what these channels have not been sent yet, and sends what is due: to all channels in parallel, the messages
+ * Queues what these channels have not been sent yet, holds what must wait, and sends what is due: to all channels in parallel, the messages
  * of each in order. Takes at most about 30 seconds; what is left waits for the next round. Safe to run in several
  * processes at once. Throws SERVICE_UNAVAILABLE.
  */
@@ -40,7 +50,9 @@ export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
   const began = clock.now();
   const names = channels.map(({ name }) => name);
   await giveUpMessages(db, began);
+  await giveUpNotices(db, began);
   await queueMessages(db, names, began);
+  await holdMessages(db, began);
   const ended = await Promise.allSettled(channels.map((channel) => drain(deps, channel, began)));
   const failed = ended.find((one) => one.status === 'rejected');
   // What was claimed but not settled is sent again once its lease has ended.
@@ -52,31 +64,59 @@ export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
   return { delivered, waiting: names.length === 0 ? 0 : await countWaiting(db, names) };
 }
 
-async function drain(
-  { db, clock, log, config }: DeliveryDeps,
-  channel: AlertChannel,
-  began: number,
-): Promise<number> {
+async function drain(deps: DeliveryDeps, channel: AlertChannel, began: number): Promise<number> {
+  const { clock, log } = deps;
   const by = randomUUID();
   let delivered = 0;
   for (let count = 0; count < MAX_MESSAGES; count++) {
     const now = clock.now();
     if (now - began > ROUND_MS) break;
-    const claimed = await claimMessage(db, { channel: channel.name, by, now });
+    const claimed = await claimNext(deps, { channel: channel.name, by, now });
     if (claimed === null) break;
-    const { attempts, incidentId: incident, kind } = claimed;
-    const message = composeMessage(claimed, linkToIncidents(config));
+    const { attempts, message, about } = claimed;
     const sent = await sendOnce(channel, message, { attempts, clock });
-    await settleMessage(db, claimed, sent, { by, now: clock.now() });
+    await claimed.settle(sent, { by, now: clock.now() });
     if (sent.outcome === 'delivered') {
       delivered++;
       continue;
     }
-    const about = { channel: channel.name, incident, kind, reason: sent.reason };
-    log.warn('an alert was not delivered', about);
+    const failure = { channel: channel.name, ...about, reason: sent.reason };
+    log.warn('an alert was not delivered', failure);
     // The service is down, so the other messages wait as well. Otherwise the next claim finds out whether there is one
     // to send.
     if (sent.retryInMs !== null && !sent.mayHaveArrived) break;
   }
   return delivered;
+}
+
+/** A message that was claimed, with what records its outcome. */
+interface Claimed {
+  attempts: number;
+  message: AlertMessage;
+  /** What it is about, for the log. */
+  about: Record<string, string>;
+  settle(sent: Sent, claim: Pick<Claim, 'by' | 'now'>): Promise<void>;
+}
+
+/** Claims the next message of a channel: a summary comes before what happened after it. */
+async function claimNext({ db, config }: DeliveryDeps, claim: Claim): Promise<Claimed | null> {
+  const link = linkToIncidents(config);
+  const notice = await claimNotice(db, claim);
+  if (notice !== null) {
+    return {
+      attempts: notice.attempts,
+      message: composeSummary(await readSummary(db, notice), link),
+      about: { kind: 'summary' },
+      settle: (sent, by) => settleNotice(db, notice, sent, by),
+    };
+  }
+  const claimed = await claimMessage(db, claim);
+  if (claimed === null) return null;
+  const { attempts, incidentId: incident, kind } = claimed;
+  return {
+    attempts,
+    message: composeMessage(claimed, link),
+    about: { incident, kind },
+    settle: (sent, by) => settleMessage(db, claimed, sent, by),
+  };
 }

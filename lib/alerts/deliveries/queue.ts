@@ -2,11 +2,12 @@ import type { Database, Statement } from '../../database/database.ts';
 
 // An incident has three kinds of messages, each identified by its time. A process queues them for the channels that it
 // knows; several processes may know different ones. A channel is sent the end of an incident only if it was sent
-// something about the incident before, and nothing that is older than a day.
+// something about the incident before, and nothing that is older than a day. Another process sends none of them before
+// `holdMessages` has decided whether it may be sent.
 const queue: Statement = {
   name: 'queue_alerts',
-  text: `INSERT INTO alert_deliveries (incident_id, kind, about_at, channel, created_at)
-    SELECT incident_id, kind, about_at, channel, $1::timestamptz
+  text: `INSERT INTO alert_deliveries (incident_id, kind, about_at, channel, created_at, held_by)
+    SELECT incident_id, kind, about_at, channel, $1::timestamptz, 'undecided'
     FROM (
       SELECT id AS incident_id, 'opened' AS kind, opened_at AS about_at FROM incidents
       WHERE opened_at > $1::timestamptz - interval '1 day'

@@ -44,8 +44,8 @@ const known = JSON.stringify(
   ),
 );
 
-/** SQL for a property of an incident's rule; NULL for a rule of another release. */
-const ofRule = (field: 'title' | 'severity' | 'advice') =>
+/** SQL for a property of the rule of the row `incident`; NULL for a rule of another release. */
+export const ofRule = (field: 'title' | 'severity' | 'advice') =>
   `'${known}'::jsonb -> incident.rule ->> '${field}'`;
 
 /** SQL for the repositories that an incident concerns, or concerned until it was resolved. */
@@ -68,8 +68,10 @@ const incidentColumns = `id, rule, subject, coalesce(${ofRule('title')}, rule) A
   ) AS item) AS repositories,
   (SELECT coalesce(json_agg(item), '[]') FROM (
     SELECT kind, channel, ${iso('created_at')} AS created_at, attempts,
-      CASE WHEN delivered_at IS NOT NULL THEN 'delivered' WHEN given_up_at IS NOT NULL THEN 'given_up'
-        ELSE 'waiting' END AS state,
+      CASE WHEN delivered_at IS NOT NULL THEN 'delivered'
+        WHEN given_up_at IS NOT NULL THEN CASE WHEN held_by = 'maintenance' AND notice_id IS NULL THEN 'dropped' ELSE 'given_up' END
+        WHEN notice_id IS NULL AND held_by <> 'undecided' THEN 'held' ELSE 'waiting' END AS state,
+      nullif(held_by, 'undecided') AS held_by,
       ${iso('delivered_at')} AS delivered_at, last_error
     FROM alert_deliveries AS delivery WHERE delivery.incident_id = incident.id
     ORDER BY delivery.about_at DESC, delivery.id DESC LIMIT ${MAX_LISTED}

@@ -1,6 +1,6 @@
 import type { AlertMessage } from '../../channels/channel.ts';
 import { formatMinute } from '../../text/format-minute.ts';
-import { type RuleName, ruleNames } from '../rules/rule.ts';
+import { type Rule, type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 
 /** Maximum number of repositories that a message names. */
@@ -31,7 +31,7 @@ const prefixes = { opened: '', reminder: 'Still: ', resolved: 'Resolved: ' } as 
 export function composeMessage(facts: MessageFacts, link?: string | undefined): AlertMessage {
   const { incidentId, kind, at, summary, openedAt, repositories, repositoryCount, newCount } =
     facts;
-  const rule = isRuleName(facts.rule) ? rules[facts.rule] : null;
+  const rule = ruleOf(facts.rule);
   const severity = rule?.severity ?? 'warning';
   const named = repositories.map(({ name, reason }) =>
     reason === '' || kind === 'resolved' ? name : `${name}: ${reason}`,
@@ -61,6 +61,7 @@ export function composeMessage(facts: MessageFacts, link?: string | undefined): 
   };
 }
 
-function isRuleName(name: string): name is RuleName {
-  return (ruleNames as readonly string[]).includes(name);
+/** The rule of this name; null for one of another release. */
+export function ruleOf(name: string): Rule | null {
+  return (ruleNames as readonly string[]).includes(name) ? rules[name as RuleName] : null;
 }

@@ -17,7 +17,7 @@ const integerText = z
   );
 
 /** A text of at most `max` characters that Postgres can store. */
-const storableText = (max: number) =>
+export const storableText = (max: number) =>
   z
     .string('must be given once')
     .max(max, `must have at most ${max} characters`)

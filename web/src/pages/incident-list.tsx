@@ -9,6 +9,7 @@ import { Failure } from '../parts/loading.tsx';
 import { notify } from '../parts/notify.ts';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { WithCommands } from '../parts/with-commands.tsx';
+import { MuteOfIncident } from './telling-now.tsx';
 
 type Incident = Schemas['Incident'];
 type Delivery = Schemas['AlertDelivery'];
@@ -65,6 +66,7 @@ function OneIncident({ incident }: { incident: Incident }) {
         )}
         <Deliveries deliveries={incident.deliveries} isOver={state === 'resolved'} />
         {state === 'open' && <Acknowledge id={incident.id} />}
+        {state !== 'resolved' && <MuteOfIncident id={incident.id} />}
         {incident.acknowledged_at !== null && (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             Acknowledged <Age of={incident.acknowledged_at} /> by{' '}
@@ -114,7 +116,7 @@ function Deliveries({ deliveries, isOver }: { deliveries: readonly Delivery[]; i
   if (deliveries.length === 0) return <NotNotified isOver={isOver} />;
   const count = (wanted: Delivery['state']) =>
     deliveries.filter(({ state }) => state === wanted).length;
-  const [waiting, failed] = [count('waiting'), count('given_up')];
+  const [waiting, failed] = [count('waiting') + count('held'), count('given_up')];
   return (
     <Stack gap={4}>
       <Group gap="xs">
@@ -171,7 +173,8 @@ export function AddChannelLink({ children }: { children: ReactNode }) {
 }
 
 function OneDelivery({ delivery }: { delivery: Delivery }) {
-  const { kind, channel, state, created_at, delivered_at, attempts, last_error } = delivery;
+  const { kind, channel, state, created_at, delivered_at, attempts, last_error, held_by } =
+    delivery;
   return (
     <Table.Tr>
       <Table.Td w="25%" style={{ overflowWrap: 'anywhere' }}>
@@ -181,11 +184,12 @@ function OneDelivery({ delivery }: { delivery: Delivery }) {
       <Table.Td style={{ overflowWrap: 'anywhere' }}>
         {state === 'delivered' ? (
           <>
-            delivered <Age of={delivered_at ?? created_at} />
+            delivered {held_by !== null && 'in a summary '}
+            <Age of={delivered_at ?? created_at} />
           </>
         ) : (
           <>
-            {state === 'given_up' ? 'not delivered' : 'waiting'}
+            {describeState(delivery)}
             {attempts > 0 && ` after ${countOf(attempts, 'try', 'tries')}`}
             {last_error !== null && (
               <>
@@ -197,6 +201,19 @@ function OneDelivery({ delivery }: { delivery: Delivery }) {
       </Table.Td>
     </Table.Tr>
   );
+}
+
+const holders = {
+  quiet_hours: 'quiet hours',
+  mute: 'a mute',
+  maintenance: 'a maintenance window',
+} as const;
+
+/** The state of a message that was not delivered. */
+function describeState({ state, held_by }: Delivery): string {
+  if (state === 'dropped') return 'not sent: it began and ended in a maintenance window';
+  if (state === 'held' && held_by !== null) return `waits for the end of ${holders[held_by]}`;
+  return state === 'given_up' ? 'not delivered' : 'waiting';
 }
 
 function Acknowledge({ id }: { id: number }) {

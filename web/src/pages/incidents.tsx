@@ -7,6 +7,7 @@ import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
 import { AddChannelLink, IncidentList } from './incident-list.tsx';
+import { TellingNow } from './telling-now.tsx';
 
 const choices = [
   { value: 'open', label: 'Open' },
@@ -29,6 +30,7 @@ export function IncidentsPage() {
         />
       }
     >
+      {state === 'open' && <TellingNow />}
       <Loaded query={useQuery(incidents({ page, state }))} lines={6}>
         {({ data, pagination }) =>
           data.length === 0 ? (

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack } from '@mantine/core';
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { ApiError } from '../../api/client.ts';
 import { Failure } from '../../parts/loading.tsx';
 import { notify } from '../../parts/notify.ts';
 
@@ -14,8 +15,12 @@ interface ActionDialogProps {
   /** The query to refresh afterwards. */
   changes: QueryKey;
   close(): void;
-  children: ReactNode;
+  /** The fields. A function gets what is wrong with a field, which then stands there. */
+  children: ReactNode | ((errorAt: ErrorAt) => ReactNode);
 }
+
+/** What is wrong with a field; null if nothing is known to be. */
+export type ErrorAt = (path: string) => string | null;
 
 /** A dialog that carries out an action when it is submitted, and shows why it failed. */
 export function ActionDialog({
@@ -37,6 +42,12 @@ export function ActionDialog({
     },
     onSettled: () => queries.invalidateQueries({ queryKey: changes }),
   });
+  const { error } = acting;
+  const fields = error instanceof ApiError ? error.fields : [];
+  const errorAt: ErrorAt = (path) => {
+    const message = fields.find((field) => field.path === path)?.message;
+    return message === undefined ? null : message.charAt(0).toUpperCase() + message.slice(1);
+  };
   return (
     <Modal
       opened
@@ -51,8 +62,10 @@ export function ActionDialog({
         }}
       >
         <Stack>
-          {acting.error && <Failure error={acting.error} />}
-          {children}
+          {error && (fields.length === 0 || typeof children !== 'function') && (
+            <Failure error={error} />
+          )}
+          {typeof children === 'function' ? children(errorAt) : children}
           <Group justify="flex-end">
             <Button variant="default" onClick={close}>
               Cancel

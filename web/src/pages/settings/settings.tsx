@@ -2,9 +2,9 @@ import { Tabs } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Page } from '../../parts/page.tsx';
 import { Agents } from './agents.tsx';
-import { Channels } from './channels.tsx';
 import { Models } from './models.tsx';
 import { settingsTabs } from './tabs.ts';
+import { Telling } from './telling.tsx';
 import { Users } from './users.tsx';
 import { Vectors } from './vectors.tsx';
 
@@ -12,7 +12,7 @@ const panels = {
   models: Models,
   search: Vectors,
   users: Users,
-  alerts: Channels,
+  alerts: Telling,
   agents: Agents,
 } as const;
 

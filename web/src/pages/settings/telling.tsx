@@ -1,0 +1,259 @@
+import { Alert, Badge, Button, Group, Paper, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import type { Schemas } from '../../api/client.ts';
+import { me } from '../../api/queries.ts';
+import { maintenance, mutes, quietHours } from '../../api/telling.ts';
+import { Age } from '../../parts/age.tsx';
+import { formatTime } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loading.tsx';
+import { EndMute, Mute } from '../mute-dialogs.tsx';
+import { Channels } from './channels.tsx';
+import { Section } from './section.tsx';
+import {
+  AddMaintenance,
+  RemoveMaintenance,
+  RemoveQuietHours,
+  SetQuietHours,
+} from './telling-dialogs.tsx';
+import { describeDays } from './weekdays.ts';
+
+/** Who is told of what goes wrong, and when. */
+export function Telling() {
+  const { data: self } = useQuery(me);
+  const mayChange = self?.is_admin === true;
+  return (
+    <>
+      <Channels />
+      {self?.is_admin === false && (
+        <Alert color="blue" title="Only administrators change what follows" mb="lg" maw={860}>
+          Ask one of them, or the owner of this installation.
+        </Alert>
+      )}
+      <QuietHours mayChange={mayChange} />
+      <Mutes mayChange={mayChange} />
+      <Maintenance mayChange={mayChange} />
+    </>
+  );
+}
+
+interface PartProps {
+  mayChange: boolean;
+}
+
+function QuietHours({ mayChange }: PartProps) {
+  const [dialog, setDialog] = useState<'set' | 'remove' | null>(null);
+  const query = useQuery(quietHours);
+  const close = () => setDialog(null);
+  return (
+    <Section
+      title="Quiet hours"
+      about="In quiet hours, messages wait. When they end, one summary tells what happened. Incidents open and close as ever."
+    >
+      <Loaded query={query} lines={1}>
+        {({ quiet_hours: hours, quiet_until }) =>
+          hours === null ? (
+            <Nothing text="There are no quiet hours: messages are sent at any time." />
+          ) : (
+            <Row
+              title={`${hours.from} to ${hours.to}`}
+              mark={quiet_until === null ? null : `quiet until ${formatTime(quiet_until)}`}
+              actions={
+                mayChange && (
+                  <>
+                    <Action
+                      label="Change"
+                      name="Change the quiet hours"
+                      act={() => setDialog('set')}
+                    />
+                    <Action
+                      label="Remove"
+                      name="Remove the quiet hours"
+                      act={() => setDialog('remove')}
+                      isDestructive
+                    />
+                  </>
+                )
+              }
+            >
+              {describeDays(hours.days)}, {hours.time_zone}.{' '}
+              {hours.critical_passes
+                ? 'Messages about critical incidents are sent nevertheless.'
+                : 'Messages about critical incidents wait too.'}{' '}
+              Set <Age of={hours.updated_at} /> by <bdi>{hours.updated_by}</bdi>.
+            </Row>
+          )
+        }
+      </Loaded>
+      {mayChange && query.data?.quiet_hours === null && (
+        <Group>
+          <Button onClick={() => setDialog('set')}>Set quiet hours</Button>
+        </Group>
+      )}
+      {dialog === 'set' && <SetQuietHours hours={query.data?.quiet_hours ?? null} close={close} />}
+      {dialog === 'remove' && <RemoveQuietHours close={close} />}
+    </Section>
+  );
+}
+
+function Mutes({ mayChange }: PartProps) {
+  const [dialog, setDialog] = useState<'add' | Schemas['Mute'] | null>(null);
+  const close = () => setDialog(null);
+  return (
+    <Section
+      title="Mutes"
+      about="What nobody is told about for a while: everything, a repository, or an incident, which you mute where it is shown. A mute ends by itself, and one summary then tells what it held back."
+    >
+      <Loaded query={useQuery(mutes)} lines={1}>
+        {(muted) =>
+          muted.length === 0 ? (
+            <Nothing text="Nothing is muted." />
+          ) : (
+            <Stack gap="xs">
+              {muted.map((mute) => (
+                <Row
+                  key={mute.id}
+                  title={describeMute(mute)}
+                  actions={
+                    mayChange && (
+                      <Action
+                        label="End the mute"
+                        name={`End the mute of ${describeMute(mute)}`}
+                        act={() => setDialog(mute)}
+                      />
+                    )
+                  }
+                >
+                  Until {formatTime(mute.until)}, by <bdi>{mute.created_by}</bdi>.
+                </Row>
+              ))}
+            </Stack>
+          )
+        }
+      </Loaded>
+      {mayChange && (
+        <Group>
+          <Button variant="default" onClick={() => setDialog('add')}>
+            Mute
+          </Button>
+        </Group>
+      )}
+      {dialog === 'add' && <Mute close={close} />}
+      {dialog !== null && dialog !== 'add' && <EndMute mute={dialog} close={close} />}
+    </Section>
+  );
+}
+
+function Maintenance({ mayChange }: PartProps) {
+  const [dialog, setDialog] = useState<'add' | Schemas['MaintenanceWindow'] | null>(null);
+  const close = () => setDialog(null);
+  return (
+    <Section
+      title="Maintenance windows"
+      about="Times of planned work. What begins in a window is not told, unless it outlasts the window."
+    >
+      <Loaded query={useQuery(maintenance)} lines={1}>
+        {(windows) =>
+          windows.length === 0 ? (
+            <Nothing text="No maintenance is planned." />
+          ) : (
+            <Stack gap="xs">
+              {windows.map((window) => (
+                <Row
+                  key={window.id}
+                  title={window.note}
+                  mark={window.is_current ? 'now' : null}
+                  actions={
+                    mayChange && (
+                      <Action
+                        label="Remove"
+                        name={`Remove the maintenance window: ${window.note}`}
+                        act={() => setDialog(window)}
+                        isDestructive
+                      />
+                    )
+                  }
+                >
+                  {formatTime(window.starts_at)} to {formatTime(window.ends_at)}
+                  {window.repeats !== null && `, ${window.repeats} (${window.time_zone})`}. Planned
+                  by <bdi>{window.created_by}</bdi>.
+                </Row>
+              ))}
+            </Stack>
+          )
+        }
+      </Loaded>
+      {mayChange && (
+        <Group>
+          <Button variant="default" onClick={() => setDialog('add')}>
+            Plan maintenance
+          </Button>
+        </Group>
+      )}
+      {dialog === 'add' && <AddMaintenance close={close} />}
+      {dialog !== null && dialog !== 'add' && <RemoveMaintenance window={dialog} close={close} />}
+    </Section>
+  );
+}
+
+function Nothing({ text }: { text: string }) {
+  return <Text c="dimmed">{text}</Text>;
+}
+
+interface RowProps {
+  title: string;
+  mark?: string | null;
+  actions: ReactNode;
+  children: ReactNode;
+}
+
+function Row({ title, mark = null, actions, children }: RowProps) {
+  return (
+    <Paper withBorder p="sm" radius="md">
+      <Group justify="space-between">
+        <div style={{ minWidth: 0, flex: '1 1 220px' }}>
+          <Group gap="xs">
+            <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+              <bdi>{title}</bdi>
+            </Text>
+            {mark !== null && (
+              <Badge variant="default" tt="none">
+                {mark}
+              </Badge>
+            )}
+          </Group>
+          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {children}
+          </Text>
+        </div>
+        <Group gap="xs">{actions}</Group>
+      </Group>
+    </Paper>
+  );
+}
+
+interface ActionProps {
+  label: string;
+  /** What it is called for those who do not see where it stands. */
+  name: string;
+  act(): void;
+  isDestructive?: boolean;
+}
+
+function Action({ label, name, act, isDestructive = false }: ActionProps) {
+  return (
+    <Button
+      size="xs"
+      aria-label={name}
+      onClick={act}
+      {...(isDestructive ? { variant: 'light', color: 'red' } : { variant: 'default' })}
+    >
+      {label}
+    </Button>
+  );
+}
+
+function describeMute({ scope, repository, incident_id }: Schemas['Mute']): string {
+  if (scope === 'all') return 'Everything';
+  return scope === 'repository' ? `${repository}` : `Incident ${incident_id}`;
+}
