@@ -1,16 +1,21 @@
 import * as z from 'zod';
+import { AppError } from '../errors.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
+import { readLogsAround } from '../records/logs/around.ts';
 import { listFilteredLogs, MAX_LOGS_COUNTED } from '../records/logs/filtered.ts';
 import { listLogs } from '../records/logs/list.ts';
 import { MAX_LOGS_FOUND } from '../records/logs/words.ts';
 import { parseQuery } from '../search/parse-query.ts';
 import type { BackupsDeps } from './base/backups-deps.ts';
-import { logsInput } from './base/input.ts';
-import { sendPage } from './base/json.ts';
+import { logIdInput, logsInput } from './base/input.ts';
+import { sendJson, sendPage } from './base/json.ts';
 import { listOf, log } from './base/shapes.ts';
 
-/** GET /api/logs. */
+/** How many logs before a log, and how many after it, are sent with it. */
+const LOGS_AROUND = 50;
+
+/** GET /api/logs and /api/logs/:id. */
 export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
@@ -44,6 +49,28 @@ export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       const selection = { level, runId, repository, since: from, until: to, beforeId };
       const page = await listFilteredLogs(db, query, selection, words);
       return sendPage(c, page, query, page.isCut);
+    },
+  ),
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/logs/:id',
+      tag: 'Logs',
+      access: 'reader',
+      summary: 'Read one log line among those around it',
+      params: logIdInput,
+      responses: {
+        200: {
+          description: `The line, up to ${LOGS_AROUND} before it and up to ${LOGS_AROUND} after it, newest first; those of its run, if it is of one.`,
+          schema: z.object({ data: z.array(log) }),
+        },
+        404: { description: 'No such log line.', schema: plainError },
+      },
+    },
+    async ({ params: { id } }, { db }: BackupsDeps, c) => {
+      const logs = await readLogsAround(db, id, LOGS_AROUND);
+      if (logs === null) throw new AppError('NOT_FOUND', 'log line not found');
+      return sendJson(c, `{"data":${logs}}`);
     },
   ),
 ];

@@ -10,6 +10,7 @@ import {
   proofStates,
 } from './drills/states.ts';
 import { archiveBytes } from './repositories/archive-bytes.ts';
+import { offSiteCopies, offSiteStates } from './repositories/off-site.ts';
 import {
   JUDGED_AT,
   type Judging,
@@ -27,29 +28,12 @@ import { runColumns, runStatus } from './runs/runs.ts';
 export const MAX_WORST = 20;
 
 const MAX_REASON_LENGTH = 1_000;
-const LAST_VERSION = 2_147_483_647;
 
-/**
- * SQL for a row that counts the repositories of `known` that have an archive by what the stores in use have of it; NULL
- * if there is none. Where versions have no numbers, whatever was stored counts as the newest.
- */
+/** SQL for a row that counts the archives of `known` by what the stores in use have of them; NULL without a store. */
 const offSite = `(SELECT row_to_json(item) FROM (
     SELECT (SELECT count(DISTINCT store) FROM archive_stores WHERE unused_since IS NULL) AS stores, count(*) AS repositories,
-      count(*) FILTER (WHERE stored.version >= made.version) AS current,
-      count(*) FILTER (WHERE stored.version < made.version) AS behind,
-      count(*) FILTER (WHERE stored.version IS NULL) AS missing,
-      count(*) FILTER (WHERE stored.is_failing) AS failing
-    FROM known AS repository
-    JOIN LATERAL (
-      SELECT version FROM archive_versions AS made
-      WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
-      ORDER BY made.version DESC LIMIT 1
-    ) AS made ON true
-    LEFT JOIN (
-      SELECT lower(repo_full_name) AS key, bool_or(failing_since IS NOT NULL) AS is_failing,
-        max(CASE WHEN stored_at IS NOT NULL THEN coalesce(version, ${LAST_VERSION}) END) AS version
-      FROM archive_stores WHERE unused_since IS NULL GROUP BY 1
-    ) AS stored ON stored.key = lower(repository.repo_full_name)
+      ${offSiteStates.map((state) => `count(*) FILTER (WHERE is_${state}) AS ${state}`).join(', ')}
+    FROM (${offSiteCopies('known')}) AS copies
   ) AS item WHERE EXISTS (SELECT FROM archive_stores WHERE unused_since IS NULL))`;
 
 const overview: Statement = {

@@ -157,6 +157,7 @@ const requests: Record<string, Make> = {
   }),
   'GET /badges/:file': async (world) => ({ path: (await makeBadge(world)).svg, answers: 200 }),
   'POST /api/cron/sweep-stale-runs': () => ({ path: '/api/cron/sweep-stale-runs', answers: 200 }),
+  'GET /api/logs/:id': () => ({ path: '/api/logs/1', answers: 200 }),
   'GET /api/logs/stream': () => ({ path: '/api/logs/stream', answers: 200, endless: true }),
   'GET /ws/live': () => ({
     path: '/ws/live',

@@ -10,10 +10,16 @@ import {
 } from '@tanstack/react-router';
 import { pagePath } from './api/base-path.ts';
 import { ApiError } from './api/client.ts';
-import { type IncidentState, me, overview, type RepositoriesQuery } from './api/queries.ts';
+import {
+  type IncidentState,
+  me,
+  overview,
+  type RepositoriesQuery,
+  type RunsQuery,
+} from './api/queries.ts';
 import { type SourceType, sourceTypes } from './api/search.ts';
 import { Shell } from './layout/shell.tsx';
-import type { LogFilter } from './pages/log-filter.ts';
+import type { LogSearch } from './pages/log-filter.ts';
 import { OverviewPage } from './pages/overview.tsx';
 import { Empty } from './parts/empty.tsx';
 import { Failure } from './parts/loading.tsx';
@@ -82,10 +88,22 @@ function chosen<Key extends string, Choice extends string>(
   return (choice === undefined ? {} : { [key]: choice }) as { [K in Key]?: Choice };
 }
 
-const runsSearch = (search: Record<string, unknown>): { page?: number; failures?: true } => ({
+const reverseSearch = ({ reverse }: Record<string, unknown>): { reverse?: true } =>
+  reverse === true ? { reverse } : {};
+
+const runOrders = ['newest', 'longest', 'failures'] as const;
+
+const runsSearch = (search: Record<string, unknown>): RunsSearch => ({
   ...pageSearch(search),
   ...(search.failures === true ? { failures: true } : {}),
+  ...chosen('order', runOrders, search.order),
+  ...reverseSearch(search),
 });
+
+interface RunsSearch extends Pick<RunsQuery, 'order' | 'reverse'> {
+  page?: number;
+  failures?: true;
+}
 
 const overviewRoute = createRoute({
   getParentRoute: () => shellRoute,
@@ -104,14 +122,19 @@ const runRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/run.tsx'), 'RunPage'),
 });
 const states = ['good', 'stale', 'failing', 'lost', 'never', 'gone'] as const;
-const orders = ['size', 'name', 'newest', 'worst'] as const;
+const orders = ['size', 'name', 'newest', 'worst', 'last_good', 'proof'] as const;
+const proofs = ['proven', 'overdue', 'never', 'failing'] as const;
+const copies = ['current', 'behind', 'missing', 'failing'] as const;
 
 const repositoriesSearch = (search: Record<string, unknown>): RepositoriesQuery => ({
   ...pageSearch(search),
   ...textSearch('text', search.text),
   ...chosen('state', states, search.state),
   ...(search.forgotten === true ? { forgotten: true } : {}),
+  ...chosen('proof', proofs, search.proof),
+  ...chosen('off_site', copies, search.off_site),
   ...chosen('order', orders, search.order),
+  ...reverseSearch(search),
 });
 
 const repositoriesRoute = createRoute({
@@ -148,14 +171,26 @@ const incidentsRoute = createRoute({
   validateSearch: incidentsSearch,
   component: lazyRouteComponent(() => import('./pages/incidents.tsx'), 'IncidentsPage'),
 });
+const anomaliesRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/anomalies',
+  validateSearch: (search: Record<string, unknown>): { page?: number; all?: true } => ({
+    ...pageSearch(search),
+    ...(search.all === true ? { all: true } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./pages/all-anomalies.tsx'), 'AnomaliesPage'),
+});
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
-const logsSearch = (search: Record<string, unknown>): LogFilter => ({
+const logsSearch = (search: Record<string, unknown>): LogSearch => ({
   ...chosen('level', levels, search.level),
   ...textSearch('text', search.text),
   ...textSearch('repository', search.repository),
   ...(Number.isSafeInteger(search.run) && Number(search.run) > 0
     ? { run: Number(search.run) }
+    : {}),
+  ...(Number.isSafeInteger(search.line) && Number(search.line) > 0
+    ? { line: Number(search.line) }
     : {}),
 });
 
@@ -230,6 +265,7 @@ const routes = rootRoute.addChildren([
     repositoriesRoute,
     repositoryRoute,
     incidentsRoute,
+    anomaliesRoute,
     logsRoute,
     searchRoute,
     chatRoute.addChildren([newConversationRoute, conversationRoute]),

@@ -1,8 +1,11 @@
 import * as z from 'zod';
 import { incidentStates } from '../../alerts/incidents/list.ts';
 import { ruleNames } from '../../alerts/rules/rule.ts';
+import { proofStateNames } from '../../records/drills/states.ts';
 import { repositoryOrders } from '../../records/repositories/list.ts';
+import { offSiteStates } from '../../records/repositories/off-site.ts';
 import { repositoryStates } from '../../records/repositories/repository-states.ts';
+import { runOrders } from '../../records/runs/runs.ts';
 import { momentParameter } from '../../text/moment.ts';
 
 /**
@@ -64,6 +67,8 @@ function flag(description: string) {
     });
 }
 
+const reverse = flag('true: list them the other way round.');
+
 /** `page` and `limit` of every list. */
 export const pageInput = z.object({
   page: integerWithDefault((page) => Math.max(1, page), {
@@ -112,14 +117,29 @@ export const reposInput = pageInput.extend({
     .enum(repositoryStates, `must be one of ${repositoryStates.join(', ')}`)
     .optional()
     .meta({ description: 'Only repositories in this state.' }),
+  proof: z
+    .enum(proofStateNames, `must be one of ${proofStateNames.join(', ')}`)
+    .optional()
+    .meta({
+      description:
+        'Only repositories that are proven restorable, whose proof is overdue, that were never proven, or that failed a restore drill (failing).',
+    }),
+  off_site: z
+    .enum(offSiteStates, `must be one of ${offSiteStates.join(', ')}`)
+    .optional()
+    .meta({
+      description:
+        'Only repositories with an archive of which the stores in use have the newest version (current), only an older one (behind) or nothing (missing), or that a store refuses (failing).',
+    }),
   forgotten: flag('true: only forgotten repositories. false, the default: only tracked ones.'),
   order: z
     .enum(repositoryOrders, `must be one of ${repositoryOrders.join(', ')}`)
     .default('size')
     .meta({
       description:
-        'size: largest archive first. name: by name. newest: newest result first. worst: gone, never, lost, failing, stale, good, and within a state the longest without a good backup first.',
+        'size: largest archive first. name: by name. newest: newest result first. worst: gone, never, lost, failing, stale, good, and within a state the longest without a good backup first. last_good: newest good backup first. proof: those that failed a restore drill, then those never proven, then the oldest proof first.',
     }),
+  reverse,
 });
 
 /** The name of a repository in a path. An unknown name gives 404. */
@@ -273,6 +293,14 @@ export const runsInput = pageInput.extend({
   has_failures: flag(
     'true: only runs that failed or have failed repositories. false: only the other runs.',
   ),
+  order: z
+    .enum(runOrders, `must be one of ${runOrders.join(', ')}`)
+    .default('newest')
+    .meta({
+      description:
+        'newest: newest first. longest: the longest first. failures: those with the most failed repositories first.',
+    }),
+  reverse,
   from: momentParameter('Only runs that started at this time or later.').optional(),
   to: momentParameter('Only runs that started before this time.').optional(),
 });
@@ -305,6 +333,11 @@ export const logsInput = pageInput.extend({
   before_id: integerText
     .optional()
     .meta(describeInteger('Only logs older than the log with this id, to read further back.')),
+});
+
+/** The id of a log line in a path. An impossible id gives 404, not 400. */
+export const logIdInput = z.object({
+  id: integerText.meta(describeInteger('Id of a log line.')),
 });
 
 /** `format` of GET /metrics. */

@@ -26,7 +26,8 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ query }, deps: BackupsDeps, c) => {
-      const selection = { ...query, ...judgingNow(deps) };
+      const { off_site: offSite, reverse: isReverse, ...rest } = query;
+      const selection = { ...rest, offSite, isReverse, ...judgingNow(deps) };
       return sendPage(c, await listRepositories(deps.db, query, selection), query);
     },
   ),

@@ -16,13 +16,14 @@ export const runsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       path: '/api/backups',
-      summary: 'List backup runs, newest first',
+      summary: 'List backup runs',
       query: runsInput,
       responses: { 200: { description: 'A page of runs.', schema: listOf(run) } },
     },
     async ({ query }, { db }: BackupsDeps, c) => {
-      const { has_failures: hasFailures, ...filter } = query;
-      return sendPage(c, await listRuns(db, query, { ...filter, hasFailures }), query);
+      const { has_failures: hasFailures, reverse: isReverse, ...filter } = query;
+      const selection = { ...filter, hasFailures, isReverse };
+      return sendPage(c, await listRuns(db, query, selection), query);
     },
   ),
   endpoint(

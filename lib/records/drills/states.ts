@@ -23,6 +23,10 @@ export const proofColumns = (now: string) => `
     now,
   )}) AS last) AS last_drill`;
 
+/** Whether a repository is proven restorable, as `proofStates` says. */
+export const proofStateNames = ['proven', 'overdue', 'never', 'failing'] as const;
+export type ProofState = (typeof proofStateNames)[number];
+
 /** How many of the repositories that need a proof most are listed. */
 export const MAX_MOST_NEEDED = 10;
 
@@ -57,7 +61,7 @@ export const proofStates = (
 
 /** SQL for a row that counts the rows of `proofStates`. */
 export const proofCounts = (states: string) => `
-  SELECT ${['proven', 'overdue', 'never', 'failing']
+  SELECT ${proofStateNames
     .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
     .join(', ')}, ${iso('min(proven_at)')} AS oldest_at
   FROM ${states}`;

@@ -9,8 +9,11 @@ import {
   readObject,
   readPage,
 } from '../base/page.ts';
+import { type ProofState, proofStates } from '../drills/states.ts';
 import { forgottenColumn } from './forgotten.ts';
+import { type OffSiteState, offSiteCopies } from './off-site.ts';
 import {
+  JUDGED_AT,
   type Judging,
   judgingBy,
   judgingValues,
@@ -18,28 +21,58 @@ import {
   repositoryColumns,
   stateCounts,
   withStates,
-  worstFirst,
+  worstKeys,
 } from './repository-states.ts';
 import { wouldLose } from './would-lose.ts';
 
+type Keys = readonly (readonly [expression: string, direction: 'ASC' | 'DESC'])[];
+
+const byName: Keys = [
+  ['lower(repository.repo_full_name)', 'ASC'],
+  ['repository.repo_full_name', 'ASC'],
+];
+const newestFirst: Keys = [
+  ['repository.created_at', 'DESC'],
+  ['repository.result_id', 'DESC'],
+];
 const orders = {
-  size: 'coalesce(repository.archive_size_bytes, 0) DESC, repository.created_at DESC, repository.result_id DESC',
-  name: 'lower(repository.repo_full_name), repository.repo_full_name',
-  newest: 'repository.created_at DESC, repository.result_id DESC',
-  worst: worstFirst,
-} as const;
+  size: [['coalesce(repository.archive_size_bytes, 0)', 'DESC'], ...newestFirst],
+  name: byName,
+  newest: newestFirst,
+  worst: worstKeys.map((key) => [key, 'ASC'] as const),
+  last_good: [["coalesce(repository.last_good_at, '-infinity')", 'DESC'], ...byName],
+  proof: [
+    ["repository.proof_state = 'failing'", 'DESC'],
+    ["coalesce(repository.proven_at, '-infinity')", 'ASC'],
+    ...byName,
+  ],
+} satisfies Record<string, Keys>;
 
 /** How a list of repositories can be ordered. */
-export const repositoryOrders = Object.keys(orders) as (keyof typeof orders)[];
+export type RepositoryOrder = keyof typeof orders;
+export const repositoryOrders = Object.keys(orders) as RepositoryOrder[];
+
+const opposite = { ASC: 'DESC', DESC: 'ASC' } as const;
+
+function orderBy(order: RepositoryOrder, isReverse: boolean): string {
+  const keys: Keys = orders[order];
+  return keys
+    .map(([key, direction]) => `${key} ${isReverse ? opposite[direction] : direction}`)
+    .join(', ');
+}
 
 /** Selects and orders repositories. */
 export interface RepositorySelection extends Judging {
   /** Part of the name, case-insensitive. */
   text?: string | undefined;
   state?: RepositoryState | undefined;
+  proof?: ProofState | undefined;
+  offSite?: OffSiteState | undefined;
   /** Whether to select forgotten repositories instead of tracked ones. */
   forgotten?: boolean | undefined;
-  order: keyof typeof orders;
+  order: RepositoryOrder;
+  /** Whether to list them the other way round. */
+  isReverse?: boolean | undefined;
 }
 
 /**
@@ -49,21 +82,34 @@ export interface RepositorySelection extends Judging {
 export function listRepositories(
   db: Database,
   request: PageRequest,
-  { text, state, forgotten = false, order, ...judging }: RepositorySelection,
+  selection: RepositorySelection,
 ): Promise<Page> {
-  const values: SqlValue[] = [request.limit, pageOffset(request), ...judgingValues(judging)];
+  const { text, state, proof, offSite, forgotten = false, order, isReverse = false } = selection;
+  const values: SqlValue[] = [request.limit, pageOffset(request), ...judgingValues(selection)];
   const parameter = (value: SqlValue) => `$${values.push(value)}`;
   const named =
     text === undefined
       ? 'true'
       : `strpos(lower(repo_full_name), lower(${parameter(text)}::text)) > 0`;
+  const copied =
+    offSite === undefined
+      ? 'true'
+      : `repo_full_name IN (SELECT repo_full_name FROM (${offSiteCopies('newest')}) AS copies WHERE is_${offSite})`;
+  const needsProof = proof !== undefined || order === 'proof';
+  const proven = proof === undefined ? 'true' : `proof.state = ${parameter(proof)}`;
   const inState = state === undefined ? 'true' : `state = ${parameter(state)}`;
-  const onPage = `AS repository ORDER BY ${orders[order]} LIMIT $1::bigint OFFSET $2::bigint`;
-  const needsStates = state !== undefined || order === 'worst';
+  const sorted = orderBy(order, isReverse);
+  const onPage = `AS repository ORDER BY ${sorted} LIMIT $1::bigint OFFSET $2::bigint`;
+  const needsStates = state !== undefined || order === 'worst' || order === 'last_good';
   const ctes = [
     `WITH ${forgotten ? newestForgotten : newestResults}`,
     judgingBy('$3', '$4', '$5'),
-    `named AS (SELECT * FROM newest WHERE ${named})`,
+    `listed AS (SELECT * FROM newest WHERE ${named} AND ${copied})`,
+    needsProof
+      ? `named AS (
+          SELECT listed.*, proof.state AS proof_state, proof.proven_at FROM listed
+          JOIN (${proofStates('listed', JUDGED_AT)}) AS proof USING (repo_full_name) WHERE ${proven})`
+      : 'named AS (SELECT * FROM listed)',
     ...(needsStates
       ? [
           `fitting AS (SELECT * FROM (${withStates('named')}) AS known WHERE ${inState})`,
@@ -75,12 +121,15 @@ export function listRepositories(
     name: [
       'repositories',
       order,
+      isReverse ? 'reverse' : '',
       text === undefined ? '' : 'text',
       state === undefined ? '' : 'state',
+      proof === undefined ? '' : 'proof',
+      offSite ?? '',
       forgotten ? 'forgotten' : '',
     ].join('_'),
     text: `${ctes.join(',\n')}
-      SELECT ${jsonArray(`SELECT ${repositoryColumns} FROM repository ORDER BY ${orders[order]}`)} AS items,
+      SELECT ${jsonArray(`SELECT ${repositoryColumns} FROM repository ORDER BY ${sorted}`)} AS items,
         (SELECT count(*) FROM ${needsStates ? 'fitting' : 'named'})::text AS total`,
   };
   return readPage(db, statement, values);

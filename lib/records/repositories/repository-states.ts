@@ -227,8 +227,12 @@ export const repositoryColumns = `
   ) AS archive`;
 
 /**
- * SQL that orders rows `repository` of `withStates`: worst state first, and within a state the one last good longest
- * ago.
+ * SQL by which rows `repository` of `withStates` are ordered: worst state first, and within a state the one last good
+ * longest ago.
  */
-export const worstFirst = `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state),
-  repository.last_good_at, repository.repo_full_name`;
+export const worstKeys = [
+  `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state)`,
+  'repository.last_good_at',
+  'repository.repo_full_name',
+];
+export const worstFirst = worstKeys.join(', ');

@@ -38,6 +38,21 @@ export const runColumns = `
   ${unreadSources} AS unread_sources, coalesce(error_message, '') AS error_message, ${isStoppedRun} AS is_stopped, ${iso('heartbeat_at')} AS heartbeat_at,
   CASE status WHEN 'running' THEN progress END AS progress`;
 
+const orders = {
+  newest: ['run.started_at'],
+  longest: ['coalesce(run.duration_ms, 0)', 'run.started_at'],
+  failures: ['coalesce(run.failed, 0)', 'run.started_at'],
+};
+
+/** How runs can be ordered. */
+export const runOrders = Object.keys(orders) as (keyof typeof orders)[];
+
+export interface RunOrder {
+  order?: keyof typeof orders;
+  /** Whether to list them the other way round. */
+  isReverse?: boolean | undefined;
+}
+
 /** Selects the runs that match all given filters. */
 export interface RunFilter {
   status?: string | undefined;
@@ -56,11 +71,11 @@ const conditions: { [Key in keyof Required<RunFilter>]: (parameter: string) => s
   to: (parameter) => `started_at < ${parameter}::timestamptz`,
 };
 
-/** Runs that match the filter, newest first. */
+/** Runs that match the filter. */
 export function listRuns(
   db: Database,
   request: PageRequest,
-  filter: RunFilter = {},
+  { order = 'newest', isReverse = false, ...filter }: RunFilter & RunOrder = {},
 ): Promise<Page> {
   const given = (Object.keys(conditions) as (keyof RunFilter)[]).flatMap((key) => {
     const value = filter[key];
@@ -68,11 +83,17 @@ export function listRuns(
   });
   const where = ['true', ...given.map(({ key }, index) => conditions[key](`$${index + 3}`))];
   const condition = where.join(' AND ');
+  const sorted = [...orders[order], 'run.id']
+    .map((key) => `${key} ${isReverse ? 'ASC' : 'DESC'}`)
+    .join(', ');
   const statement = {
-    name: ['runs_page', ...given.map(({ key }) => key.toLowerCase())].join('_'),
+    name: [
+      ...['runs_page', order, isReverse ? 'reverse' : ''],
+      ...given.map(({ key }) => key.toLowerCase()),
+    ].join('_'),
     text: pageQuery(
       `SELECT ${runColumns} FROM backup_runs AS run WHERE ${condition}
-       ORDER BY run.started_at DESC, run.id DESC LIMIT $1::bigint OFFSET $2::bigint`,
+       ORDER BY ${sorted} LIMIT $1::bigint OFFSET $2::bigint`,
       `SELECT count(*) FROM backup_runs WHERE ${condition}`,
     ),
   };

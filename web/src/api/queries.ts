@@ -24,7 +24,15 @@ export const metrics = (days: number) =>
     refetchInterval: REFRESH_MS,
   });
 
-export const runs = (query: { page: number; has_failures?: true }) =>
+export interface RunsQuery {
+  page: number;
+  has_failures?: true;
+  order?: 'newest' | 'longest' | 'failures' | undefined;
+  /** List them the other way round. */
+  reverse?: true | undefined;
+}
+
+export const runs = (query: RunsQuery) =>
   queryOptions({
     queryKey: ['runs', 'page', query],
     queryFn: () => body(api.GET('/api/backups', { params: { query: { ...query, limit: 25 } } })),
@@ -60,7 +68,11 @@ export interface RepositoriesQuery {
   state?: RepositoryState | undefined;
   /** List the forgotten repositories instead of the tracked ones. */
   forgotten?: true | undefined;
-  order?: 'size' | 'name' | 'newest' | 'worst' | undefined;
+  proof?: 'proven' | 'overdue' | 'never' | 'failing' | undefined;
+  off_site?: 'current' | 'behind' | 'missing' | 'failing' | undefined;
+  order?: 'size' | 'name' | 'newest' | 'worst' | 'last_good' | 'proof' | undefined;
+  /** List them the other way round. */
+  reverse?: true | undefined;
 }
 export type RepositoryState = Schemas['TrackedRepository']['state'];
 
@@ -153,6 +165,15 @@ export const anomaliesOf = (path: RepositoryPath, query: { page: number; limit: 
   });
 
 /** The unconfirmed anomalies of all repositories. */
+/** The anomalies of all repositories, newest first. */
+export const allAnomalies = (query: { page: number; open?: true | undefined }) =>
+  queryOptions({
+    queryKey: ['anomalies', 'page', query],
+    queryFn: () => body(api.GET('/api/anomalies', { params: { query: { ...query, limit: 25 } } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
 export const openAnomalies = (limit: number) =>
   queryOptions({
     queryKey: ['anomalies', 'open', limit],
@@ -291,6 +312,20 @@ export const toolResult = (name: string, args: Record<string, unknown> = {}) =>
       return data.result ?? {};
     },
     retry: false,
+  });
+
+/** A line and those around it, newest first; null if it is no longer there. */
+export const logsAround = (line: number) =>
+  queryOptions({
+    queryKey: ['logs', 'around', line],
+    queryFn: async () => {
+      try {
+        return (await body(api.GET('/api/logs/{id}', { params: { path: { id: line } } }))).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      }
+    },
   });
 
 export const logs = (query: { run_id: number; page: number }) =>

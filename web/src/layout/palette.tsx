@@ -1,12 +1,19 @@
 import '@mantine/spotlight/styles.css';
 import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, type SpotlightActionGroupData, spotlight } from '@mantine/spotlight';
-import { CubeIcon, ListBulletIcon, MagnifyingGlassIcon, ReaderIcon } from '@radix-ui/react-icons';
+import {
+  BellIcon,
+  CubeIcon,
+  GearIcon,
+  ListBulletIcon,
+  MagnifyingGlassIcon,
+  ReaderIcon,
+} from '@radix-ui/react-icons';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import { basePath } from '../api/base-path.ts';
-import { repositories } from '../api/queries.ts';
+import { incidents, repositories } from '../api/queries.ts';
 import { settingsTabs } from '../pages/settings/tabs.ts';
 import { pathOfRepository } from '../parts/repository-link.tsx';
 import { paletteQuery } from './palette-query.ts';
@@ -16,9 +23,10 @@ export const openPalette = spotlight.open;
 
 const TYPING_MS = 150;
 const SHOWN_REPOSITORIES = 8;
+const SHOWN_INCIDENTS = 5;
 const ICON = { width: 18, height: 18 };
 
-/** Lets the user go to a page, a repository or a run by typing a few letters, or search for what was typed. */
+/** Lets the user go to a page, a setting, a repository, a run or an open incident, or search for what was typed. */
 export default function Palette() {
   const query = useSyncExternalStore(paletteQuery.subscribe, paletteQuery.read);
   const [asked] = useDebouncedValue(query.trim(), TYPING_MS);
@@ -34,7 +42,7 @@ export default function Palette() {
       clearQueryOnClose={false}
       onSpotlightClose={paletteQuery.end}
       searchProps={{
-        placeholder: 'Go to a page, a repository or a run…',
+        placeholder: 'Go to a page, a repository, a run…',
         'aria-label': 'Go to',
         // Of what was typed early, nothing is selected yet.
         onKeyDown({ key }) {
@@ -58,13 +66,19 @@ function useActions(query: string, asked: string): SpotlightActionGroupData[] {
     enabled: asked !== '',
     refetchInterval: false,
   });
+  const open = useQuery({
+    ...incidents({ page: 1, state: 'open' }),
+    enabled: asked !== '',
+    refetchInterval: false,
+  });
   const pages = [
     ...places.map(({ to, label, icon: Icon }) => ({
       ...{ id: to, label, leftSection: <Icon {...ICON} /> },
       onClick: () => void navigate({ to }),
     })),
-    ...settingsTabs.map(({ value, label }) => ({
-      ...{ id: `settings ${value}`, label: `Settings: ${label}` },
+    ...settingsTabs.map(({ value, label, words }) => ({
+      ...{ id: `settings ${value}`, label: `Settings: ${label}`, keywords: words.split(' ') },
+      leftSection: <GearIcon {...ICON} />,
       onClick: () => void navigate({ to: '/settings', search: { tab: value } }),
     })),
     {
@@ -75,8 +89,15 @@ function useActions(query: string, asked: string): SpotlightActionGroupData[] {
   if (query === '') return [{ group: 'Pages', actions: pages }];
   const run = /^(?:run\s*)?#?([1-9]\d{0,8})$/i.exec(query)?.[1];
   const named = asked === '' ? [] : (found.data?.data ?? []);
-  const isPage = pages.some(({ label }) => label.toLowerCase().includes(query.toLowerCase()));
-  const isFound = isPage || named.length > 0 || run !== undefined;
+  const has = (text: string) => text.toLowerCase().includes(query.toLowerCase());
+  const isPage = pages.some(
+    ({ label, ...page }) => has(label) || ('keywords' in page && page.keywords.some(has)),
+  );
+  const told = (open.data?.data ?? []).filter(
+    ({ title, summary, repositories }) =>
+      has(title) || has(summary) || repositories.some(({ name }) => has(name)),
+  );
+  const isFound = isPage || named.length > 0 || told.length > 0 || run !== undefined;
   return [
     { group: 'Pages', actions: pages },
     {
@@ -106,6 +127,14 @@ function useActions(query: string, asked: string): SpotlightActionGroupData[] {
                 onClick: () => void navigate({ to: `/runs/${run}` }),
               },
             ],
+    },
+    {
+      group: 'Open incidents',
+      actions: told.slice(0, SHOWN_INCIDENTS).map(({ id, title, summary }) => ({
+        ...{ id: `incident ${id}`, label: title, description: summary, keywords: [query] },
+        leftSection: <BellIcon {...ICON} />,
+        onClick: () => void navigate({ to: '/incidents', hash: `incident-${id}` }),
+      })),
     },
     {
       group: 'Search',

@@ -40,9 +40,15 @@ function colorOf({ state, severity }: Incident): string {
 }
 
 function OneIncident({ incident }: { incident: Incident }) {
-  const { title, summary, state, opened_at, resolved_at } = incident;
+  const { id, title, summary, state, opened_at, resolved_at } = incident;
   return (
-    <Alert color={colorOf(incident)} title={title} component="article" role="article">
+    <Alert
+      id={`incident-${id}`}
+      color={colorOf(incident)}
+      title={title}
+      component="article"
+      role="article"
+    >
       <Stack gap="xs">
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           <bdi>{summary}</bdi>

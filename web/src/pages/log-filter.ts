@@ -9,6 +9,12 @@ export interface LogFilter {
   run?: number;
 }
 
+/** What the address of the page selects: a filter, or the lines around one line. */
+export interface LogSearch extends LogFilter {
+  /** The id of the line. */
+  line?: number;
+}
+
 /** The filters as query parameters of the API. */
 export function queryOf({ run, ...rest }: LogFilter) {
   return run === undefined ? rest : { ...rest, run_id: run };

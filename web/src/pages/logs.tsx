@@ -9,6 +9,7 @@ import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
 import { useLiveLogs } from './live-logs.ts';
 import type { LogFilter } from './log-filter.ts';
+import { LogsAround } from './logs-around.tsx';
 
 const TYPING_MS = 300;
 
@@ -23,8 +24,13 @@ const connections = {
 
 type Change = { [Key in keyof LogFilter]?: LogFilter[Key] | undefined };
 
+/** The log: as it is written, or around one line. */
 export function LogsPage() {
-  const filter = useSearch({ from: '/shell/logs' });
+  const { line, ...filter } = useSearch({ from: '/shell/logs' });
+  return line === undefined ? <LiveLogs filter={filter} /> : <LogsAround line={line} {...filter} />;
+}
+
+function LiveLogs({ filter }: { filter: LogFilter }) {
   const { level, text, repository, run } = filter;
   const navigate = useNavigate();
   const [pausedAt, setPausedAt] = useState<number | null>(null);

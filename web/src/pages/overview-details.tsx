@@ -1,11 +1,16 @@
 import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { Fragment, lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
-import { archiveFolder, incidents as incidentsQuery, openAnomalies } from '../api/queries.ts';
+import {
+  archiveFolder,
+  incidents as incidentsQuery,
+  openAnomalies,
+  type RepositoriesQuery,
+} from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
-import { Figure } from '../parts/figure.tsx';
+import { Figure, NoteLink, type Place } from '../parts/figure.tsx';
 import {
   countOf,
   formatBytes,
@@ -48,11 +53,17 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
           value={`${formatCount(repositories.good)} of ${formatCount(repositories.total)}`}
           note={`a good backup within ${overview.freshness_hours} hours`}
           bad={missing > 0}
+          place={{ to: '/repositories' }}
         />
         <Figure
           label="Last run without failures"
           value={last_good_run ? <Age of={last_good_run.started_at} /> : 'none'}
           bad={last_good_run === null}
+          place={
+            last_good_run
+              ? { to: '/runs/$id', params: { id: String(last_good_run.id) } }
+              : { to: '/runs' }
+          }
         />
         <Proofs proofs={proofs} total={repositories.total} days={overview.proof_days} />
         <NextRun
@@ -94,7 +105,10 @@ function OpenIncidents({ total }: { total: number }) {
       ))}
       {total > SHOWN_INCIDENTS && (
         <Text size="sm" c="dimmed">
-          and {formatCount(total - SHOWN_INCIDENTS)} more
+          and{' '}
+          <NoteLink place={{ to: '/incidents' }}>
+            {formatCount(total - SHOWN_INCIDENTS)} more
+          </NoteLink>
         </Text>
       )}
     </Stack>
@@ -116,8 +130,17 @@ function Proofs({
     <Figure
       label="Proven restorable"
       value={`${formatCount(proven)} of ${formatCount(total)}`}
-      note={failing > 0 ? `${formatCount(failing)} failed a drill` : `in the last ${days} days`}
+      note={
+        failing > 0 ? (
+          <NoteLink place={{ to: '/repositories', search: { proof: 'failing' } }}>
+            {formatCount(failing)} failed a drill
+          </NoteLink>
+        ) : (
+          `in the last ${days} days`
+        )
+      }
       bad={failing > 0 || overdue > 0}
+      place={{ to: '/repositories', search: { order: 'proof' } }}
     />
   );
 }
@@ -127,17 +150,33 @@ function OffSite({ copies }: { copies: Schemas['Overview']['off_site'] }) {
   const label = 'Copied off-site';
   if (copies === null) return <Figure label={label} value="–" note="no store is in use" />;
   const { stores, repositories, current, behind, missing, failing } = copies;
+  const copiesThatAre = (off_site: RepositoriesQuery['off_site']): Place => ({
+    to: '/repositories',
+    search: { off_site },
+  });
   const parts = [
-    failing > 0 && `${formatCount(failing)} refused by a store`,
-    behind > 0 && `${formatCount(behind)} behind`,
-    missing > 0 && `${formatCount(missing)} nowhere else`,
-  ].filter((part) => part !== false);
+    { count: failing, what: 'refused by a store', place: copiesThatAre('failing') },
+    { count: behind, what: 'behind', place: copiesThatAre('behind') },
+    { count: missing, what: 'nowhere else', place: copiesThatAre('missing') },
+  ].filter(({ count }) => count > 0);
   return (
     <Figure
       label={label}
       value={`${formatCount(current)} of ${formatCount(repositories)}`}
-      note={parts.join(', ') || `in ${countOf(stores, 'store', 'stores')}`}
+      note={
+        parts.length === 0
+          ? `in ${countOf(stores, 'store', 'stores')}`
+          : parts.map(({ count, what, place }, index) => (
+              <Fragment key={what}>
+                {index > 0 && ', '}
+                <NoteLink place={place}>
+                  {formatCount(count)} {what}
+                </NoteLink>
+              </Fragment>
+            ))
+      }
       bad={parts.length > 0}
+      place={copiesThatAre('current')}
     />
   );
 }
@@ -166,6 +205,7 @@ function NextRun({
       value={inMs > 0 && inMs < 60_000 ? 'within a minute' : <Age of={at} />}
       note={`${isDeclared ? 'scheduled' : 'usually'} every ${formatDuration(usualMs)}`}
       bad={isLate}
+      place={{ to: '/runs' }}
     />
   );
 }
@@ -177,6 +217,7 @@ function Storage({ bytes }: { bytes: number }) {
       label="All archives"
       value={formatBytes(bytes)}
       note={data ? `${formatBytes(data.available_disk_bytes)} free` : undefined}
+      place={{ to: '/repositories', search: { order: 'size' } }}
     />
   );
 }
@@ -196,7 +237,8 @@ function ToConfirm() {
       </Suspense>
       {total > data.data.length && (
         <Text size="sm" c="dimmed">
-          {formatCount(total)} in total; the newest are shown.
+          <NoteLink place={{ to: '/anomalies' }}>{formatCount(total)} in total</NoteLink>; the
+          newest are shown.
         </Text>
       )}
     </Stack>
@@ -274,7 +316,11 @@ function NeedsAttention({
       ))}
       {failing > drills.length && (
         <Text size="sm" c="dimmed">
-          In total, {formatCount(failing)} repositories failed a restore drill.
+          In total,{' '}
+          <NoteLink place={{ to: '/repositories', search: { proof: 'failing' } }}>
+            {formatCount(failing)} repositories
+          </NoteLink>{' '}
+          failed a restore drill.
         </Text>
       )}
     </Stack>

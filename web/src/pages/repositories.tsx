@@ -12,7 +12,7 @@ import { Loaded } from '../parts/loading.tsx';
 import { NoBackups } from '../parts/no-backups.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
-import { RecordTable } from '../parts/record-table.tsx';
+import { RecordTable, type Sorting } from '../parts/record-table.tsx';
 import { RepositoryLink, SourceAddress } from '../parts/repository-link.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
 import { Coverage } from './coverage.tsx';
@@ -46,11 +46,33 @@ const orders = [
   { value: 'size', label: 'Largest first' },
   { value: 'newest', label: 'Newest first' },
   { value: 'name', label: 'By name' },
+  { value: 'last_good', label: 'Last good' },
+  { value: 'proof', label: 'Least proven first' },
 ];
+const proofs = [
+  { value: 'proven', label: 'Proven' },
+  { value: 'overdue', label: 'Overdue' },
+  { value: 'never', label: 'Never proven' },
+  { value: 'failing', label: 'Failed a drill' },
+];
+const copies = [
+  { value: 'current', label: 'Newest version' },
+  { value: 'behind', label: 'Behind' },
+  { value: 'missing', label: 'Nowhere else' },
+  { value: 'failing', label: 'Refused by a store' },
+];
+/** The columns by which the list can be ordered. */
+const columns = {
+  Repository: 'name',
+  State: 'worst',
+  'Last good': 'last_good',
+  'Proven restorable': 'proof',
+  Archive: 'size',
+};
 
 export function RepositoriesPage() {
   const filters = useSearch({ from: '/shell/repositories' });
-  const { page = 1, order = 'worst', text, state, forgotten } = filters;
+  const { page = 1, order = 'worst', text, state, forgotten, proof, off_site, reverse } = filters;
   const navigate = useNavigate();
   const filter = (change: RepositoriesQuery) => {
     const { page: _, ...kept } = filters;
@@ -58,7 +80,18 @@ export function RepositoriesPage() {
   };
   const filterText = useDebouncedCallback((text: string) => filter({ text }), TYPING_MS);
   const [selected, setSelected] = useState<readonly string[]>([]);
-  const isFiltered = text !== undefined || state !== undefined || forgotten === true;
+  const isFiltered =
+    [text, state, proof, off_site].some((filter) => filter !== undefined) || forgotten === true;
+  const sorting: Sorting = {
+    orders: columns,
+    descending: ['last_good', 'size'],
+    ...{ order, isReverse: reverse === true },
+    onSort: (order, isReverse) =>
+      filter({
+        order: order as RepositoriesQuery['order'],
+        reverse: isReverse ? true : undefined,
+      }),
+  };
   return (
     <Page title="Repositories">
       <Group align="end">
@@ -88,12 +121,36 @@ export function RepositoriesPage() {
           w={170}
         />
         <Select
+          label="Proof"
+          placeholder="All"
+          clearable
+          data={proofs}
+          value={proof ?? null}
+          onChange={(proof) =>
+            filter({ proof: (proof ?? undefined) as RepositoriesQuery['proof'] })
+          }
+          w={150}
+        />
+        <Select
+          label="Off-site copy"
+          placeholder="All"
+          clearable
+          data={copies}
+          value={off_site ?? null}
+          onChange={(copy) =>
+            filter({ off_site: (copy ?? undefined) as RepositoriesQuery['off_site'] })
+          }
+          w={170}
+        />
+        <Select
           label="Order"
           allowDeselect={false}
           data={orders}
           value={order}
-          onChange={(order) => filter({ order: order as RepositoriesQuery['order'] })}
-          w={150}
+          onChange={(order) =>
+            filter({ order: order as RepositoriesQuery['order'], reverse: undefined })
+          }
+          w={180}
         />
       </Group>
       <Loaded query={useQuery(repositories({ ...filters, page, order }))} lines={8}>
@@ -109,6 +166,7 @@ export function RepositoriesPage() {
               )}
               <RepositoriesTable
                 repositories={data}
+                sorting={sorting}
                 selection={
                   forgotten === true
                     ? null
@@ -199,8 +257,10 @@ function Selection({
 function RepositoriesTable({
   repositories,
   selection,
+  sorting,
 }: {
   repositories: readonly Schemas['TrackedRepository'][];
+  sorting: Sorting;
   /** Null if rows cannot be selected. */
   selection: { has(name: string): boolean; isFull: boolean; toggle(name: string): void } | null;
 }) {
@@ -209,6 +269,7 @@ function RepositoriesTable({
       minWidth={680}
       heads={['Repository', 'State', 'Last good', 'Proven restorable', 'Reason', 'Archive']}
       numbers={['Archive']}
+      sorting={sorting}
       highlightOnHover
     >
       {repositories.map((repository) => (

@@ -16,7 +16,7 @@ import { Loaded } from '../parts/loading.tsx';
 import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
 import { usePages } from '../parts/pages.tsx';
-import { RecordTable } from '../parts/record-table.tsx';
+import { RecordTable, useSorted } from '../parts/record-table.tsx';
 import { Remarks } from '../parts/remarks.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
@@ -149,8 +149,16 @@ function FailureGroup({ error, failed }: { error: string; failed: readonly Resul
   );
 }
 
+const resultOrders = {
+  Repository: ({ repo_full_name }: Result) => repo_full_name,
+  Archive: ({ archive_size_bytes }: Result) => archive_size_bytes,
+  Duration: ({ duration_ms }: Result) => duration_ms,
+  When: ({ created_at }: Result) => Date.parse(created_at),
+};
+
 function ArchivedResults({ results }: { results: readonly Result[] }) {
-  const [shown, pages] = usePages(results);
+  const [sorted, sorting] = useSorted(results, resultOrders);
+  const [shown, pages] = usePages(sorted);
   if (results.length === 0) return null;
   return (
     <Stack gap="sm">
@@ -161,6 +169,7 @@ function ArchivedResults({ results }: { results: readonly Result[] }) {
         minWidth={520}
         heads={['Repository', 'Outcome', 'Commit', 'Archive', 'Duration', 'When']}
         numbers={['Archive', 'Duration']}
+        sorting={sorting}
       >
         {shown.map((result) => (
           <Table.Tr key={result.id}>

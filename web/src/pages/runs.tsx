@@ -2,7 +2,7 @@ import { Anchor, Switch, Table } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { Schemas } from '../api/client.ts';
-import { runs } from '../api/queries.ts';
+import { type RunsQuery, runs } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { formatCount, formatDuration } from '../parts/format.ts';
@@ -10,12 +10,26 @@ import { Loaded } from '../parts/loading.tsx';
 import { NoBackups } from '../parts/no-backups.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
-import { RecordTable } from '../parts/record-table.tsx';
+import { RecordTable, type Sorting } from '../parts/record-table.tsx';
 import { OutcomeBadge, outcomeOfRun } from '../parts/status.tsx';
 
 export function RunsPage() {
-  const { page = 1, failures } = useSearch({ from: '/shell/runs' });
-  const navigate = useNavigate();
+  const { page = 1, ...filters } = useSearch({ from: '/shell/runs' });
+  const { failures, order = 'newest', reverse } = filters;
+  const navigate = useNavigate({ from: '/runs' });
+  const sorting: Sorting = {
+    orders: { Started: 'newest', Failed: 'failures', Duration: 'longest' },
+    descending: ['newest', 'failures', 'longest'],
+    ...{ order, isReverse: reverse === true },
+    onSort: (order, isReverse) =>
+      void navigate({
+        search: (now) => ({
+          ...(now.failures ? { failures: true } : {}),
+          order: order as RunsQuery['order'],
+          ...(isReverse ? { reverse: true } : {}),
+        }),
+      }),
+  };
   return (
     <Page
       title="Runs"
@@ -24,13 +38,18 @@ export function RunsPage() {
           label="Failures only"
           checked={failures === true}
           onChange={({ currentTarget: { checked } }) =>
-            void navigate({ to: '/runs', search: checked ? { failures: true } : {} })
+            void navigate({
+              search: ({ page: _, failures: __, ...kept }) =>
+                checked ? { ...kept, failures: true } : kept,
+            })
           }
         />
       }
     >
       <Loaded
-        query={useQuery(runs({ page, ...(failures ? { has_failures: true } : {}) }))}
+        query={useQuery(
+          runs({ page, order, reverse, ...(failures ? { has_failures: true } : {}) }),
+        )}
         lines={8}
       >
         {({ data, pagination }) =>
@@ -40,12 +59,10 @@ export function RunsPage() {
             <NoBackups />
           ) : (
             <>
-              <RunsTable runs={data} />
+              <RunsTable runs={data} sorting={sorting} />
               <Pages
                 of={pagination}
-                onChange={(page) =>
-                  navigate({ to: '/runs', search: { page, ...(failures ? { failures } : {}) } })
-                }
+                onChange={(page) => navigate({ search: { ...filters, page } })}
               />
             </>
           )
@@ -55,12 +72,13 @@ export function RunsPage() {
   );
 }
 
-export function RunsTable({ runs }: { runs: readonly Schemas['BackupRun'][] }) {
+function RunsTable({ runs, sorting }: { runs: readonly Schemas['BackupRun'][]; sorting: Sorting }) {
   return (
     <RecordTable
       minWidth={560}
       heads={['Run', 'Started', 'Outcome', 'Backed up', 'Unchanged', 'Failed', 'Duration']}
       numbers={['Backed up', 'Unchanged', 'Failed', 'Duration']}
+      sorting={sorting}
       highlightOnHover
     >
       {runs.map((run) => (

@@ -25,15 +25,18 @@ const MAX_SHOWN = 10_000;
  */
 export function LogLines({
   logs,
+  marked,
   onFollow,
 }: {
   logs: readonly LogLine[];
+  /** The id of a line to mark and to show first, instead of the last. */
+  marked?: number;
   /** Called when the reader leaves the end, and when they come back to it. */
   onFollow?: (follows: boolean) => void;
 }) {
   const frame = useRef<HTMLDivElement>(null);
   const lastTop = useRef(0);
-  const [follows, setFollows] = useState(true);
+  const [follows, setFollows] = useState(marked === undefined);
   const virtualizer = useVirtualizer({
     count: logs.length,
     getScrollElement: () => frame.current,
@@ -45,6 +48,10 @@ export function LogLines({
   useEffect(() => {
     if (follows && last !== undefined) virtualizer.scrollToIndex(logs.length - 1, { align: 'end' });
   }, [follows, last, logs.length, virtualizer]);
+  const markedIndex = logs.findIndex(({ id }) => id === marked);
+  useEffect(() => {
+    if (markedIndex >= 0) virtualizer.scrollToIndex(markedIndex, { align: 'center' });
+  }, [markedIndex, virtualizer]);
   const items = virtualizer.getVirtualItems();
   return (
     <Stack gap={4}>
@@ -80,6 +87,7 @@ export function LogLines({
                     ref={virtualizer.measureElement}
                     data-index={index}
                     className={classes.line}
+                    {...(log.id === marked ? { 'data-marked': true, 'aria-current': true } : {})}
                   >
                     <Line log={log} />
                   </div>

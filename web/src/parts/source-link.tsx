@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client.ts';
 
 /** What a search result says about the record it found. */
-export type Source = Pick<Schemas['SearchResult'], 'source_type' | 'metadata'>;
+export type Source = Pick<Schemas['SearchResult'], 'source_type' | 'source_id' | 'metadata'>;
 
 const PlaceLink = createLink((props: AnchorProps) => (
   <Anchor inherit style={{ overflowWrap: 'anywhere' }} {...props} />
@@ -16,11 +16,22 @@ interface SourceLinkProps {
 }
 
 /**
- * Links a found record to its page: logs and results to their run, answers to their conversation. Plain text if there
- * is no such page.
+ * Links a found record to its place: a log line to itself among the lines around it, results to their run, answers to
+ * their conversation. Plain text if there is no such page.
  */
-export function SourceLink({ of: { source_type, metadata }, children }: SourceLinkProps) {
-  const { run_id, session_id, repository } = metadata;
+export function SourceLink({
+  of: { source_type, source_id, metadata },
+  children,
+}: SourceLinkProps) {
+  const { run_id, session_id } = metadata;
+  if (source_type === 'execution_log') {
+    const run = typeof run_id === 'number' ? { run: run_id } : {};
+    return (
+      <PlaceLink to="/logs" search={{ ...run, line: Number(source_id) }}>
+        {children}
+      </PlaceLink>
+    );
+  }
   if (typeof run_id === 'number') {
     return (
       <PlaceLink to="/runs/$id" params={{ id: String(run_id) }}>
@@ -35,11 +46,5 @@ export function SourceLink({ of: { source_type, metadata }, children }: SourceLi
       </PlaceLink>
     );
   }
-  if (source_type !== 'execution_log') return children;
-  const isNamed = typeof repository === 'string' && repository !== '';
-  return (
-    <PlaceLink to="/logs" search={isNamed ? { repository } : {}}>
-      {children}
-    </PlaceLink>
-  );
+  return children;
 }

@@ -1,8 +1,8 @@
-/** The tabs of the settings, each with its address. */
+/** The tabs of the settings, each with its address, and what a person may look for in it. */
 export const settingsTabs = [
-  { value: 'models', label: 'Models' },
-  { value: 'search', label: 'Search' },
-  { value: 'users', label: 'Users' },
-  { value: 'alerts', label: 'Alerts' },
-  { value: 'agents', label: 'Agents' },
+  { value: 'models', label: 'Models', words: 'gateway key chat embedding reranking' },
+  { value: 'search', label: 'Search', words: 'vectors index generations' },
+  { value: 'users', label: 'Users', words: 'password login administrators roles' },
+  { value: 'alerts', label: 'Alerts', words: 'channels mail Slack notifications' },
+  { value: 'agents', label: 'Agents', words: 'MCP AI tokens' },
 ] as const;
