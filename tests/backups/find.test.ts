@@ -163,7 +163,7 @@ describe('GET /api/logs/:id', () => {
       'of no run 10',
       101,
     ]);
-    expect((await messages(many[119] ?? 0))[0]).toBe('of no run 120');
+    expect(await messages(many[119] ?? 0)).toContain('of no run 120');
   });
 
   it.each([0, -1, 987_654_321, Number.MAX_SAFE_INTEGER])(

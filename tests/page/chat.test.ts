@@ -69,7 +69,9 @@ describe.skipIf(!hasChromium)('the chat (skipped without Chromium)', () => {
       await chat.site.page.reload();
       await sources.getByText('the zeppelin could not be pushed').waitFor();
       await sources.getByRole('link', { name: /of acme\/api/ }).click();
-      await chat.site.page.getByRole('heading', { name: `Run #${run}` }).waitFor();
+      const line = chat.site.page.locator('[aria-current=true]').getByText('zeppelin');
+      await line.waitFor();
+      await chat.site.page.getByRole('link', { name: `See run #${run}` }).waitFor();
     });
 
     it('continues the same conversation, which search finds', async () => {
