@@ -9,8 +9,8 @@ import { configuredSecrets } from '../lib/config/secrets.ts';
 import { createRedactor, type Redactor } from '../lib/security/redaction/redactor.ts';
 import { runProgram } from './command.ts';
 import { examine } from './doctor/examine.ts';
-import { describeReport } from './doctor/print-report.ts';
-import type { Report } from './doctor/report.ts';
+import { printReport } from './doctor/print-report.ts';
+import type { DoctorReport } from './doctor/report.ts';
 
 const program = new Command('npm run doctor --')
   .description(
@@ -47,13 +47,13 @@ await runProgram(program, async () => {
   const about = isHosted ? `as deployed with ${file ?? 'these variables'}` : 'as configured here';
   const hasColor = process.stdout.isTTY === true && !process.env.NO_COLOR;
   process.stdout.write(
-    json ? `${JSON.stringify(report, null, 2)}\n` : describeReport(report, { about, hasColor }),
+    json ? `${JSON.stringify(report, null, 2)}\n` : printReport(report, { about, hasColor }),
   );
   return report.ok ? 0 : 1;
 });
 
 /** Only these fields: the others are fixed words, and masking one would reveal a password that equals it. */
-function redactReport(report: Report, { text }: Redactor): Report {
+function redactReport(report: DoctorReport, { text }: Redactor): DoctorReport {
   const checks = report.checks.map((check) => ({
     ...check,
     detail: text(check.detail),

@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from '../errors.ts';
 import type { ArchiveWork } from './archive-work.ts';
-import { ArchiveFault, type FaultKind, NoArchive } from './base/archive-fault.ts';
+import { ArchiveFault, type ArchiveFaultKind, NoArchive } from './base/archive-fault.ts';
 import type { RecordedArchive } from './base/archive-owner.ts';
 import type { ArchiveLimits } from './base/limits.ts';
 import { NoSuchFile } from './contents/file-content.ts';
@@ -29,7 +29,7 @@ export type FromProcess =
 
 /** An error as data. `parts` are the arguments of its constructor. */
 export type SentError =
-  | { type: 'fault'; parts: [FaultKind, string] }
+  | { type: 'fault'; parts: [ArchiveFaultKind, string] }
   | { type: 'no archive'; parts: [string, readonly string[]] }
   | { type: 'no file'; parts: [string, readonly string[]] }
   | { type: 'app'; parts: [ErrorCode, string]; cause: unknown }

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import { AppError } from '../errors.ts';
-import { ArchiveFault, type FaultKind } from './base/archive-fault.ts';
+import { ArchiveFault, type ArchiveFaultKind } from './base/archive-fault.ts';
 import type { RecordedArchive } from './base/archive-owner.ts';
 import { createWorkspaces } from './base/git-workspace.ts';
 import type { ArchiveLimits } from './base/limits.ts';
@@ -73,7 +73,7 @@ interface ArchiveFile {
 export interface ArchiveCheck
   extends Omit<Verification, 'truncated' | 'integrity_status' | 'remark' | 'incomplete'> {
   truncated: boolean;
-  integrity_status: Verification['integrity_status'] | FaultKind;
+  integrity_status: Verification['integrity_status'] | ArchiveFaultKind;
   remark: string | null;
   /** What the repository has and the archive lacks; null if nothing is known. */
   incomplete: string | null;

@@ -4,7 +4,7 @@ import {
   type ArchiveCall,
   createArchiveAccess,
 } from './archive-access.ts';
-import { ArchiveFault, type FaultKind } from './base/archive-fault.ts';
+import { ArchiveFault, type ArchiveFaultKind } from './base/archive-fault.ts';
 import type { ExtractedFile, Listing, Verification } from './base/results.ts';
 import { checkFilePath, type ShownContent, showContent } from './contents/file-content.ts';
 import { checkRange, type FileRange, takeRange } from './contents/file-range.ts';
@@ -76,7 +76,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
     async verify(repository, call) {
       const found = await inTurn(call, () => work.check(repository, call.signal));
       const { truncated, integrity_status, remark, incomplete, fault, ...facts } = found;
-      if (fault !== null) throw new ArchiveFault(integrity_status as FaultKind, fault);
+      if (fault !== null) throw new ArchiveFault(integrity_status as ArchiveFaultKind, fault);
       return {
         ...facts,
         ...(truncated ? { truncated } : {}),

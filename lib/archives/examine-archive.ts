@@ -7,8 +7,8 @@ import { compareHash } from './recorded-hash.ts';
 import { readTarball } from './tarball/read-tarball.ts';
 import {
   type BundleChecks,
+  type BundleFindings,
   collectFindings,
-  type Findings,
   verifyBundle,
 } from './verify-bundle.ts';
 
@@ -85,7 +85,7 @@ export function judgeIntact({ checksum }: Proof): Verification['integrity_status
 }
 
 /** Checks every header of a tar.gz and, by the checksum of gzip, every byte. */
-function verifyTarball({ handle }: OpenArchive, checks: BundleChecks): Promise<Findings> {
+function verifyTarball({ handle }: OpenArchive, checks: BundleChecks): Promise<BundleFindings> {
   return collectFindings('not_applicable', async ({ proof }) => {
     await readTarball(handle, { ...checks, visit: () => 'next' });
     proof.header = 'passed';
@@ -96,7 +96,7 @@ function verifyTarball({ handle }: OpenArchive, checks: BundleChecks): Promise<F
 async function readWhole(
   archive: OpenArchive,
   checks: BundleChecks,
-): Promise<{ sha256: string; findings: Findings }> {
+): Promise<{ sha256: string; findings: BundleFindings }> {
   const failure = new AbortController();
   const signal = AbortSignal.any([checks.signal, failure.signal]);
   const stopOther = (error: unknown) => {
@@ -116,7 +116,7 @@ async function readWhole(
 /** The fault of a damaged archive, with the outcome of each check; null for an intact one. */
 function findFault(
   { archive, sha256, expected, proof, remark }: Omit<Examination, 'fault'>,
-  { fault }: Findings,
+  { fault }: BundleFindings,
   checksum: Proof['checksum'],
 ): ArchiveFault | null {
   const checks = Object.entries(proof).map(([name, outcome]) => `${name} ${outcome}`);

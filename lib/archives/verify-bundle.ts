@@ -23,7 +23,7 @@ import {
 export const MAX_LISTED_REFS = 100;
 
 /** The results of verifying an archive, except the checksum of its first file. */
-export interface Findings {
+export interface BundleFindings {
   proof: Omit<Proof, 'checksum'>;
   /** Null if the archive is intact. */
   fault: ArchiveFault | null;
@@ -45,16 +45,16 @@ export interface BundleChecks {
  * checks that every version has its manifest and all its objects. Throws only errors that are not caused by the
  * archive.
  */
-export function verifyBundle(archive: OpenArchive, checks: BundleChecks): Promise<Findings> {
+export function verifyBundle(archive: OpenArchive, checks: BundleChecks): Promise<BundleFindings> {
   return collectFindings('not_checked', (findings) => runChecks(findings, archive, checks));
 }
 
 /** Runs checks of an archive until one fails. Throws only errors that are not caused by the archive. */
 export async function collectFindings(
   undecided: 'not_checked' | 'not_applicable',
-  check: (findings: Findings) => Promise<void>,
-): Promise<Findings> {
-  const findings: Findings = {
+  check: (findings: BundleFindings) => Promise<void>,
+): Promise<BundleFindings> {
+  const findings: BundleFindings = {
     proof: {
       header: 'failed',
       pack_checksum: undecided,
@@ -74,7 +74,7 @@ export async function collectFindings(
   return findings;
 }
 
-async function runChecks(findings: Findings, archive: OpenArchive, checks: BundleChecks) {
+async function runChecks(findings: BundleFindings, archive: OpenArchive, checks: BundleChecks) {
   const { workspaces, limits, signal } = checks;
   const { proof } = findings;
   const chain = await readChain(archive);
@@ -148,7 +148,7 @@ async function checkHeader(
 }
 
 async function checkPack(
-  findings: Findings,
+  findings: BundleFindings,
   workspace: Workspace,
   { gitDir, file, links }: { gitDir: string; file: ChainFile; links: boolean },
   signal: AbortSignal,
@@ -172,7 +172,7 @@ async function checkPack(
 
 /** For a pack that git did not read completely. Throws if its checksum does not match. */
 async function checkPackChecksum(
-  { proof }: Findings,
+  { proof }: BundleFindings,
   { handle, sizeBytes, header }: ChainFile,
   signal: AbortSignal,
 ): Promise<void> {

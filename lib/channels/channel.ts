@@ -50,7 +50,7 @@ export class ChannelError extends Error {
 }
 
 /** The variables that mail needs. */
-export interface MailConfig {
+export interface MailChannelConfig {
   RESEND_API_KEY?: string | undefined;
   RESEND_BASE_URL: string;
   SMTP_FROM?: string | undefined;
@@ -88,7 +88,7 @@ export interface ChannelRequest {
 /** What the requests of some kinds need. */
 export interface RequestDeps {
   clock: Pick<Clock, 'now'>;
-  config: MailConfig;
+  config: MailChannelConfig;
 }
 
 /** A kind of channel: how its addresses are written, and how a message is sent to one. */

@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { escapeHtml } from '../text/escape-html.ts';
 import { fault, type WrittenAddress } from './address.ts';
-import { type AlertMessage, ChannelError, defineChannel, type MailConfig } from './channel.ts';
+import {
+  type AlertMessage,
+  ChannelError,
+  defineChannel,
+  type MailChannelConfig,
+} from './channel.ts';
 import { joinFitting, toPlain } from './compose.ts';
 
 const MAX_CHARS = 20_000;
@@ -35,7 +40,7 @@ export const mail = defineChannel({
 });
 
 /** What is missing for sending mail; null if it can be sent. */
-export function findMailFault({ RESEND_API_KEY, SMTP_FROM }: MailConfig): string | null {
+export function findMailFault({ RESEND_API_KEY, SMTP_FROM }: MailChannelConfig): string | null {
   if (RESEND_API_KEY !== undefined && SMTP_FROM !== undefined) return null;
   return 'no mail can be sent: set RESEND_API_KEY and SMTP_FROM';
 }

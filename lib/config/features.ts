@@ -18,7 +18,7 @@ type Feature = keyof typeof neededVariables;
 type Value = string | readonly string[] | undefined;
 
 /** The variables that a feature lacks. An empty list counts as unset. */
-export function findMissing<Name extends Feature>(
+export function findMissingVariables<Name extends Feature>(
   feature: Name,
   config: { [Variable in (typeof neededVariables)[Name][number]]?: Value },
 ): string[] {

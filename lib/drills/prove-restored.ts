@@ -5,7 +5,7 @@ import { createWorkspaces, isRejection } from '../archives/base/git-workspace.ts
 import { digestRefs } from '../archives/base/manifest.ts';
 import { type Git, GitError } from '../git/git.ts';
 import type { DrillEvidence } from '../records/drills/new-drill.ts';
-import type { RecordedVersion } from '../records/drills/record.ts';
+import type { VersionHashes } from '../records/drills/record.ts';
 import {
   hasRoomFor,
   MAX_ENTRIES,
@@ -38,7 +38,7 @@ export interface ProveOptions extends RestoreContext {
   /** An empty folder on the disk that has room for it. The caller removes it. */
   scratch: string;
   /** What the database knows about a version; null if nothing, or if the database is unreachable. */
-  findRecorded(version: number): Promise<RecordedVersion | null>;
+  findRecorded(version: number): Promise<VersionHashes | null>;
   /** Called with what has been found so far. */
   onFound(
     restored: Pick<Restored, 'version' | 'sizeBytes'>,

@@ -16,9 +16,9 @@ import {
 import {
   createServerKeyRing,
   createUserKeyRing,
+  gatewayNotConfigured,
   type KeyRing,
   keyInvalid,
-  notConfigured,
 } from './keys.ts';
 
 /** A user's gateway connection, as the API returns it. */
@@ -126,7 +126,7 @@ export function createGatewayCredentials(deps: CredentialDeps): GatewayCredentia
       const connection = username === null ? null : await find(username);
       if (username !== null && connection !== null) return openUserKeys(username, connection);
       const mayUseServerKeys = username === null || config.GATEWAY_ALLOW_SERVER_KEYS;
-      if (!hasServerKeys || !mayUseServerKeys) throw notConfigured();
+      if (!hasServerKeys || !mayUseServerKeys) throw gatewayNotConfigured();
       return serverKeys;
     },
   };

@@ -79,11 +79,11 @@ function explainRefusals(refusals: readonly GatewayFailure[]): AppError {
   const reason = [429, 402, 401]
     .map((status) => refusals.find(({ outcome }) => outcome === status))
     .find((refusal) => refusal !== undefined);
-  return reason ? translateFailure(reason) : notConfigured();
+  return reason ? translateFailure(reason) : gatewayNotConfigured();
 }
 
 /** The error for a caller without a key who may not use the server's. */
-export function notConfigured(): AppError {
+export function gatewayNotConfigured(): AppError {
   return new AppError(
     'GATEWAY_NOT_CONFIGURED',
     'no key for the model gateway: connect one, or ask the operator to set GATEWAY_API_KEYS',

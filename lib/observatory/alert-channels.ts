@@ -7,7 +7,7 @@ import { readStoredChannels, storeChannel } from '../alerts/channels/stored-chan
 import { tryChannel } from '../alerts/deliveries/try-channel.ts';
 import type { AlertChannel } from '../channels/channel.ts';
 import { channelKinds } from '../channels/kinds.ts';
-import { findMissing } from '../config/features.ts';
+import { findMissingVariables } from '../config/features.ts';
 import { AppError } from '../errors.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
@@ -88,7 +88,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     async (_input, deps: ObservatoryDeps, c) => {
       requireOwner(c, deps, 'channels');
       const { config, db } = deps;
-      const missing = findMissing('channelsOfPage', config);
+      const missing = findMissingVariables('channelsOfPage', config);
       return sendData(c, 'Read the channels', {
         may_add: missing.length === 0,
         why_not: missing.length === 0 ? null : `${missing.join(', ')} not set`,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { archiveLimits } from '../archives/base/limits.ts';
-import { findMissing, offersServerKeys } from '../config/features.ts';
+import { findMissingVariables, offersServerKeys } from '../config/features.ts';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Database } from '../database/database.ts';
 import { basePathOf } from '../http/env.ts';
@@ -93,7 +93,7 @@ export const configEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         readActiveModelId(db),
         explainMissingArchives(),
       ]);
-      const gatewayLogin = needs(findMissing('ownGatewayKeys', config));
+      const gatewayLogin = needs(findMissingVariables('ownGatewayKeys', config));
       const chatWithoutOwnKey = describeServerKeys(config);
       const canChat = chatWithoutOwnKey.enabled || gatewayLogin.enabled;
       return sendData(c, 'Read the installation', {
@@ -104,9 +104,9 @@ export const configEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           gateway_login: gatewayLogin,
           search_semantic: embedding === null ? off(await explainNoVectors(db)) : on,
           reports: on,
-          mail: needs(findMissing('mail', config)),
+          mail: needs(findMissingVariables('mail', config)),
           archives: missingArchives === null ? on : off(missingArchives),
-          mcp: hasMcpToken ? on : needs(findMissing('mcp', {})),
+          mcp: hasMcpToken ? on : needs(findMissingVariables('mcp', {})),
         },
         models: {
           chat: config.GATEWAY_MODEL ?? null,

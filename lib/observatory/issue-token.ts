@@ -3,12 +3,12 @@ import type { Context } from 'hono';
 import type { HttpEnv } from '../http/env.ts';
 import { setSessionCookie } from '../users/session-cookie.ts';
 import type { TokenSubject } from '../users/tokens.ts';
-import { notConfigured } from '../users/user-check.ts';
+import { loginNotConfigured } from '../users/user-check.ts';
 import type { ObservatoryDeps } from './base/observatory-deps.ts';
 
 /** Issues an access token. Throws SERVICE_UNAVAILABLE without JWT_SECRET. */
 export function issueToken({ users }: ObservatoryDeps, subject: TokenSubject): Promise<string> {
-  if (users.tokens === null) throw notConfigured();
+  if (users.tokens === null) throw loginNotConfigured();
   return users.tokens.issue(subject);
 }
 

@@ -6,7 +6,7 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { endSession } from '../users/ended-sessions.ts';
 import { clearSessionCookie, rejectFalseHttps } from '../users/session-cookie.ts';
 import type { TokenSubject } from '../users/tokens.ts';
-import { isAdministrator, notConfigured } from '../users/user-check.ts';
+import { isAdministrator, loginNotConfigured } from '../users/user-check.ts';
 import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
 import type { ObservatoryDeps } from './base/observatory-deps.ts';
 import { issueToken, startSession } from './issue-token.ts';
@@ -153,7 +153,7 @@ async function logIn(
   deps: ObservatoryDeps,
   verify: () => Promise<TokenSubject | null>,
 ): Promise<TokenSubject> {
-  if (deps.users.tokens === null) throw notConfigured();
+  if (deps.users.tokens === null) throw loginNotConfigured();
   const subject = await countAttempt(c, deps, verify);
   if (subject === null) throw wrongCredentials('wrong user name or password');
   return subject;

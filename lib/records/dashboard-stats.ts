@@ -6,20 +6,20 @@ import {
   type Judging,
   judgingBy,
   judgingValues,
-  stateCounts,
+  stateCountsSql,
   withStates,
 } from './repositories/repository-states.ts';
 import { newestRun } from './runs/last-runs.ts';
 import { largestResult, readStats, runTotals, sizesAndAnalytics } from './runs/run-metrics.ts';
-import { runStatus } from './runs/runs.ts';
+import { runStatusSql } from './runs/runs.ts';
 
 const dashboardStats: Statement = {
   name: 'dashboard_stats',
   text: `WITH ${newestResults},
     ${judgingBy('$1', '$2', '$3')},
-    counts AS (${stateCounts(`(${withStates('newest')}) AS known`)}),
+    counts AS (${stateCountsSql(`(${withStates('newest')}) AS known`)}),
     totals AS (SELECT ${runTotals} FROM backup_runs),
-    last AS (${newestRun(`${runStatus} AS status, started_at`)}),
+    last AS (${newestRun(`${runStatusSql} AS status, started_at`)}),
     largest AS (${largestResult})
     SELECT row_to_json(stats)::text AS item FROM (
       SELECT total_runs, total_repos, total_successful, total_failed, total_skipped,

@@ -9,7 +9,7 @@ import {
   proofCounts,
   proofStates,
 } from './drills/states.ts';
-import { archiveBytes } from './repositories/archive-bytes.ts';
+import { archiveBytesSql } from './repositories/archive-bytes.ts';
 import { offSiteCopies, offSiteStates } from './repositories/off-site.ts';
 import {
   JUDGED_AT,
@@ -17,12 +17,12 @@ import {
   judgingValues,
   knownRepositories,
   repositoryColumns,
-  stateCounts,
+  stateCountsSql,
   worstFirst,
 } from './repositories/repository-states.ts';
 import { graceMs, learntGraceMs } from './runs/grace.ts';
 import { isStoppedRun, lastFinishedRun, lastGoodRun, lastStartedRun } from './runs/last-runs.ts';
-import { runColumns, runStatus } from './runs/runs.ts';
+import { runColumns, runStatusSql } from './runs/runs.ts';
 
 /** How many of the worst repositories are listed. */
 export const MAX_WORST = 20;
@@ -49,7 +49,7 @@ const overview: Statement = {
     SELECT ${jsonObject(`
       SELECT
         (SELECT row_to_json(item) FROM (
-          ${stateCounts('known')}
+          ${stateCountsSql('known')}
         ) AS item) AS repositories,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT ${repositoryColumns} FROM (
@@ -68,12 +68,12 @@ const overview: Statement = {
           JOIN known ON lower(repo_full_name) = failure.key ORDER BY repo_full_name LIMIT ${MAX_WORST}
         ) AS item) AS failed_drills,
         ${offSite} AS off_site,
-        (SELECT coalesce(sum(${archiveBytes}), 0) FROM known AS repository) AS current_archive_bytes,
+        (SELECT coalesce(sum(${archiveBytesSql}), 0) FROM known AS repository) AS current_archive_bytes,
         (SELECT row_to_json(item) FROM (
           ${lastGoodRun(`id, ${iso('started_at')} AS started_at`)}
         ) AS item) AS last_good_run,
         (SELECT row_to_json(item) FROM (
-          ${lastFinishedRun(`id, ${runStatus} AS status, ${isStoppedRun} AS is_stopped`)}
+          ${lastFinishedRun(`id, ${runStatusSql} AS status, ${isStoppedRun} AS is_stopped`)}
         ) AS item) AS last_finished_run,
         (SELECT row_to_json(item) FROM (
           SELECT ${runColumns} FROM backup_runs AS run WHERE status = 'running'

@@ -5,7 +5,7 @@ import type { Proofs } from './drills/read-proofs.ts';
 import { mostNeededProofs, proofCounts, proofStates } from './drills/states.ts';
 import { newestRun } from './runs/last-runs.ts';
 import { hasFailures } from './runs/run-failures.ts';
-import { runStatus } from './runs/runs.ts';
+import { runStatusSql } from './runs/runs.ts';
 
 /** Limits on the content of a report. */
 const reportLimits = {
@@ -90,7 +90,7 @@ const sizeOfRun = `(SELECT coalesce(sum(archive_size_bytes), 0) FROM backup_resu
 const counts = `coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
   coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped`;
 
-const figures = `run.id, ${iso('run.started_at')} AS started_at, ${runStatus} AS status, ${counts},
+const figures = `run.id, ${iso('run.started_at')} AS started_at, ${runStatusSql} AS status, ${counts},
   coalesce(duration_ms, 0) AS duration_ms, ${sizeOfRun} AS size_bytes`;
 
 /** SQL for the run `chosen` and the runs before it, newest first. */

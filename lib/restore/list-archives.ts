@@ -22,7 +22,7 @@ import { cleanName } from '../text/clean-text.ts';
 import { shellQuote } from '../text/shell-quote.ts';
 
 /** An archive in the folder. */
-export interface ListedArchive {
+export interface RestorableArchive {
   /**
    * `owner/name`, or the name of an old tar.gz; `owner/name@damaged-<time>` if it was set aside. Null if nothing says
    * whose it is.
@@ -58,8 +58,8 @@ interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
 }
 
 /** Describes every archive in a folder, sorted by file name with set-aside archives last. Throws AppError. */
-export async function listArchives(root: string): Promise<ListedArchive[]> {
-  const listed: ListedArchive[] = [];
+export async function listArchives(root: string): Promise<RestorableArchive[]> {
+  const listed: RestorableArchive[] = [];
   for await (const [archive, found] of eachArchive(root)) {
     const versions = versionsOf(archive);
     listed.push({
@@ -75,7 +75,7 @@ export async function listArchives(root: string): Promise<ListedArchive[]> {
 }
 
 /** The versions of a repository, oldest first, and the names of its archives that were set aside. Throws AppError. */
-export async function listVersions(
+export async function listRestorableVersions(
   root: string,
   repository: string,
   findRecord?: FindRecord,
@@ -104,7 +104,7 @@ export async function listVersions(
 }
 
 /** The repositories in an archive folder, and the archives that cannot be restored by name. Throws AppError. */
-export async function listRepositories(
+export async function listRestorableRepositories(
   root: string,
 ): Promise<{ repositories: string[]; others: NamedArchive[] }> {
   const repositories: string[] = [];
@@ -119,7 +119,7 @@ export async function listRepositories(
 
 /** Whose an archive of the folder is. */
 export type NamedArchive = Pick<
-  ListedArchive,
+  RestorableArchive,
   'repository' | 'candidates' | 'archive' | 'is_misnamed' | 'is_set_aside'
 >;
 

@@ -37,7 +37,7 @@ export type RecordedFix = z.infer<typeof recordedFix>;
 export type PageOf<Item extends z.ZodType> = z.infer<ReturnType<typeof pageOf<Item>>>;
 
 /** Selects runs by status, and by whether repositories failed in them. */
-export interface RunFilter {
+export interface RunSelection {
   status?: string | undefined;
   /** A run that failed as a whole counts as having failures. */
   hasFailures?: boolean | undefined;
@@ -56,7 +56,7 @@ export interface RunDetails {
 }
 
 /** Logs, newest first. `truncated`: more logs match, or may match. */
-export interface SelectedLogs {
+export interface FoundLogs {
   logs: ExecutionLog[];
   truncated: boolean;
 }
@@ -82,7 +82,11 @@ export interface BackupSource {
     signal: AbortSignal,
   ): Promise<PageOf<typeof trackedRepository>>;
   /** The runs that match the filter, newest first. */
-  listRuns(page: PageRequest, filter: RunFilter, signal: AbortSignal): Promise<PageOf<typeof run>>;
+  listRuns(
+    page: PageRequest,
+    filter: RunSelection,
+    signal: AbortSignal,
+  ): Promise<PageOf<typeof run>>;
   /** A run with up to `limit` of its results from `offset` on; null if there is no such run. */
   readRun(
     id: number,
@@ -98,7 +102,7 @@ export interface BackupSource {
     signal: AbortSignal,
     /** At least this much of each message, by default 4,000 characters. */
     maxMessage?: number,
-  ): Promise<SelectedLogs>;
+  ): Promise<FoundLogs>;
   /** The failures of a run, by default of the latest run with failures; null if there is no such run. */
   readFailure(runId: number | undefined, signal: AbortSignal): Promise<FailureFacts | null>;
   /** The newest error logs of a run by repository. An empty name stands for logs without a repository. */

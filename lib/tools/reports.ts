@@ -7,7 +7,7 @@ import { cleanText } from '../text/clean-text.ts';
 const MAX_MESSAGE_CHARS = 300;
 
 /** The arguments of send_backup_report. */
-export interface Report {
+export interface ReportToSend {
   subject: string;
   content_markdown: string;
 }
@@ -25,7 +25,7 @@ export interface ReportSender {
    * Resolves only for a 2xx answer. Throws AppError with the status and message of any other answer, for a
    * connection failure, and if the address of the observatory is not known.
    */
-  send(report: Report, signal: AbortSignal): Promise<SentReport>;
+  send(report: ReportToSend, signal: AbortSignal): Promise<SentReport>;
 }
 
 export interface ReportSenderOptions {

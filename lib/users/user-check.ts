@@ -73,7 +73,7 @@ export function createUserCheck({
 
   async function identify(c: Context<HttpEnv>): Promise<TokenClaims | null> {
     const token = tokenOf(c);
-    if (tokens === null) throw notConfigured();
+    if (tokens === null) throw loginNotConfigured();
     const claims = token === null ? null : await tokens.read(token);
     // The token was issued here. Whether it is still valid is already looked up on behalf of the user.
     if (claims !== null) workFor(claims.username);
@@ -127,7 +127,7 @@ export function createUserCheck({
 }
 
 /** The error for everything that needs a token while JWT_SECRET is not set. */
-export function notConfigured(): AppError {
+export function loginNotConfigured(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
 }
 

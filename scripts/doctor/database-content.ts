@@ -8,9 +8,9 @@ import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-s
 import { createSealing } from '../../lib/security/sealing.ts';
 import { counted } from '../../lib/text/units.ts';
 import { listUsers } from '../../lib/users/users.ts';
-import { readProgress } from '../move/progress.ts';
+import { readMoveProgress } from '../move/progress.ts';
 import { checkAlertChannels } from './alert-channels.ts';
-import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
+import { type Check, type CheckFinding, failed, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 /** How many stored keys are checked. */
@@ -23,7 +23,7 @@ export async function checkContent(subject: Subject, db: Database): Promise<Chec
   const migrations = toCheck('migrations', describeMissing(missing, subject));
   if (missing > 0) return [migrations];
   const [progress, vectors, stored, keys] = await Promise.all([
-    readProgress(db),
+    readMoveProgress(db),
     readVectorSupport(db),
     listUsers(db),
     listEncryptedGatewayKeys(db, MAX_KEYS),
@@ -46,7 +46,7 @@ export async function checkContent(subject: Subject, db: Database): Promise<Chec
   ];
 }
 
-function describeMissing(missing: number, { isHosted }: Subject): Finding {
+function describeMissing(missing: number, { isHosted }: Subject): CheckFinding {
   if (missing === 0) return ok('all applied');
   return {
     status: isHosted ? 'failed' : 'warning',
@@ -58,13 +58,13 @@ function describeMissing(missing: number, { isHosted }: Subject): Finding {
   };
 }
 
-const unfinishedMove: Finding = failed(
+const unfinishedMove: CheckFinding = failed(
   'a move into this database was interrupted: rows are missing',
   'stop everything that uses it, and run `npm run move` again with it as the target',
   { effect: 'limits' },
 );
 
-function describeVectors({ state, version }: VectorSupport): Finding {
+function describeVectors({ state, version }: VectorSupport): CheckFinding {
   switch (state) {
     case 'ready':
       return ok(`the vector extension ${version}`.trimEnd());
@@ -87,7 +87,7 @@ function describeUsers(
   { AUTH_USERNAME, AUTH_PASSWORD }: IdentityConfig,
   stored: number,
   { makesSecrets }: Subject,
-): Finding {
+): CheckFinding {
   const hasName = AUTH_USERNAME !== undefined;
   if (hasName && AUTH_PASSWORD !== undefined) {
     return ok(`1 in the variables, ${stored} in the database`);
@@ -112,7 +112,7 @@ function describeUsers(
 function describeStoredKeys(
   { CREDENTIALS_ENCRYPTION_KEY: encryptionKey }: GatewayConfig,
   keys: readonly { username: string; encrypted_key: string }[],
-): Finding {
+): CheckFinding {
   if (keys.length === 0) return ok('no user has a gateway key');
   const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey, 'gateway key');
   const unreadable = keys.filter(

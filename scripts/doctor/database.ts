@@ -13,7 +13,7 @@ import { checkBackups } from './backups.ts';
 import { checkContent } from './database-content.ts';
 import { checkDrillLedger } from './drill-ledger.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
+import { type Check, type CheckFinding, failed, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const CONNECT_WITHIN_MS = 6_000;
@@ -73,14 +73,14 @@ interface Opening {
   /** The database's name in the report. */
   name: string;
   /** A problem even if the database responds. */
-  fault?: Finding;
+  fault?: CheckFinding;
 }
 
 async function checkServer(
   subject: Subject,
   checks: Check[],
   { url, name, fault }: Opening,
-): Promise<Finding> {
+): Promise<CheckFinding> {
   const db = await openDatabase({
     url,
     fetch: subject.fetch,
@@ -126,7 +126,7 @@ async function checkEmbedded(
   subject: Subject,
   checks: Check[],
   config: DatabaseConfig,
-): Promise<Finding> {
+): Promise<CheckFinding> {
   const url = await urlOfRunningServer(config);
   const folder = relative('.', config.DATA_DIR) || '.';
   if (url !== null) {
@@ -171,7 +171,7 @@ async function openEmbedded(
   checks: Check[],
   { DATA_DIR: dataDir }: DatabaseConfig,
   folder: string,
-): Promise<Finding> {
+): Promise<CheckFinding> {
   const { openEmbeddedDatabase } = await import('../../lib/database/embedded/open.ts');
   const log = silentLog(subject);
   try {

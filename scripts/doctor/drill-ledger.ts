@@ -2,7 +2,7 @@ import type { Database } from '../../lib/database/database.ts';
 import { checkLedger, type LedgerCheck } from '../../lib/drills/check-ledger.ts';
 import { checkStatements, type StatementsCheck } from '../../lib/drills/check-statements.ts';
 import { cleanText } from '../../lib/text/clean-text.ts';
-import { type Check, type Finding, failed, ok, toCheck } from './report.ts';
+import { type Check, type CheckFinding, failed, ok, toCheck } from './report.ts';
 
 /**
  * Recomputes all hashes of the ledger of restore drills, and checks the signed statements. All of them, because only a row's own hash reveals that it was
@@ -17,7 +17,7 @@ export async function checkDrillLedger(db: Database): Promise<Check> {
   );
 }
 
-function describeForged({ drillId, reason }: NonNullable<StatementsCheck['broken']>): Finding {
+function describeForged({ drillId, reason }: NonNullable<StatementsCheck['broken']>): CheckFinding {
   return failed(
     `the signed statement about row ${drillId} of the ledger of restore drills is wrong: ${reason}`,
     'compare the ledger with statements that were downloaded, see docs/restore-drills.md#signed-statements',
@@ -25,7 +25,10 @@ function describeForged({ drillId, reason }: NonNullable<StatementsCheck['broken
   );
 }
 
-function describe({ rows, head, broken }: LedgerCheck, signed: StatementsCheck | null): Finding {
+function describe(
+  { rows, head, broken }: LedgerCheck,
+  signed: StatementsCheck | null,
+): CheckFinding {
   if (broken !== null) {
     const row = `row ${broken.id} (${cleanText(broken.repository, 200)})`;
     return failed(

@@ -6,22 +6,22 @@ import { checkArchives, checkGit } from './machine.ts';
 import { checkMail } from './mail.ts';
 import { checkAuthorities, checkProxy } from './outgoing.ts';
 import { checkRedis } from './redis.ts';
-import type { Check, Report } from './report.ts';
+import type { Check, DoctorReport } from './report.ts';
 import { checkServers } from './service-api.ts';
-import { checkSpool } from './spool.ts';
+import { examineSpool } from './spool.ts';
 import type { Subject } from './subject.ts';
 import { checkVariables } from './variables.ts';
-import { checkHeartbeat, checkStores } from './worker-config.ts';
+import { checkHeartbeat, examineStores } from './worker-config.ts';
 
 /** Checks everything that is configured, each with its own time limit. */
-export async function examine(subject: Subject): Promise<Report> {
+export async function examine(subject: Subject): Promise<DoctorReport> {
   const { isHosted } = subject;
   // Deployed functions have none of this.
   const ofMachine = isHosted
     ? []
     : [
         ...[checkProxy, checkAuthorities],
-        ...[checkGit, checkArchives, checkSpool, checkStores, checkHeartbeat],
+        ...[checkGit, checkArchives, examineSpool, examineStores, checkHeartbeat],
       ].map((check) => check(subject));
   const [variables, redis, gateway, mail, servers, ...machine] = await Promise.all([
     checkVariables(subject),

@@ -4,7 +4,7 @@ import { GatewayFailure } from '../../lib/gateway/gateway-failure.ts';
 import { createGatewayTransport, type GatewayTransport } from '../../lib/gateway/transport.ts';
 import { counted } from '../../lib/text/units.ts';
 import { timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, off, ok, toCheck, warning } from './report.ts';
+import { type Check, type CheckFinding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 8_000;
@@ -41,7 +41,10 @@ export async function checkGateway(subject: Subject): Promise<Check> {
   return toCheck('gateway', found);
 }
 
-async function askGateway(config: GatewayConfig, transport: GatewayTransport): Promise<Finding> {
+async function askGateway(
+  config: GatewayConfig,
+  transport: GatewayTransport,
+): Promise<CheckFinding> {
   const keys = config.GATEWAY_API_KEYS;
   const [{ value, latency_ms }, rejected] = await Promise.all([
     timed(() => request(transport, '/models', keys[0] ?? null)),

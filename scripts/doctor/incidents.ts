@@ -3,7 +3,7 @@ import type { Database } from '../../lib/database/database.ts';
 import { cleanText } from '../../lib/text/clean-text.ts';
 import { formatMinute } from '../../lib/text/format-minute.ts';
 import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
+import { type Check, type CheckFinding, failed, ok, toCheck, warning } from './report.ts';
 import type { Subject } from './subject.ts';
 
 /** How many incidents get a check of their own. */
@@ -30,7 +30,7 @@ export function isIncident({ name }: Check): boolean {
   return /^incident_\d+$/.test(name);
 }
 
-function sumUp({ open, critical }: UrgentIncidents): Finding {
+function sumUp({ open, critical }: UrgentIncidents): CheckFinding {
   if (open === 0) return ok('none open');
   const next = 'the incidents page lists all of them, with the affected repositories';
   if (critical === 0) return warning(`${open} open, none critical`, next);

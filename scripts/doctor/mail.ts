@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { findMissing, neededVariables } from '../../lib/config/features.ts';
+import { findMissingVariables, neededVariables } from '../../lib/config/features.ts';
 import { type MailConfig, mailVariables } from '../../lib/config/mail.ts';
 import { readBoundedText } from '../../lib/http/bounded-text.ts';
 import { parseJson } from '../../lib/json.ts';
 import { timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, off, ok, toCheck, warning } from './report.ts';
+import { type Check, type CheckFinding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
@@ -20,7 +20,7 @@ const domainList = z.object({
 /** Checks the mail service by listing its domains. Sends nothing. */
 export async function checkMail(subject: Subject): Promise<Check> {
   const found = await withConfig(mailVariables, subject, async (config) => {
-    const missing = findMissing('mail', config);
+    const missing = findMissingVariables('mail', config);
     if (missing.length === neededVariables.mail.length)
       return off('not configured: reports are not mailed');
     if (missing.length > 0) {
@@ -40,7 +40,7 @@ export async function checkMail(subject: Subject): Promise<Check> {
 async function askMailService(
   { fetch }: Subject,
   { RESEND_API_KEY: key, RESEND_BASE_URL: url, SMTP_FROM: from = '' }: MailConfig,
-): Promise<Finding> {
+): Promise<CheckFinding> {
   const { value, latency_ms } = await timed(async () => {
     const response = await fetch(`${url}/domains`, {
       headers: { Authorization: `Bearer ${key}`, Accept: 'application/json' },

@@ -1,6 +1,6 @@
 import { within } from '../../lib/async.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { type Finding, failed } from './report.ts';
+import { type CheckFinding, failed } from './report.ts';
 
 /** How long one check may read from a database that responds. */
 export const READ_WITHIN_MS = 6_000;
@@ -19,9 +19,9 @@ export function reasonOf(error: unknown): string {
 export async function withinLimit(
   ms: number,
   clock: Clock,
-  work: () => Promise<Finding>,
-  describe: (reason: string) => Finding,
-): Promise<Finding> {
+  work: () => Promise<CheckFinding>,
+  describe: (reason: string) => CheckFinding,
+): Promise<CheckFinding> {
   try {
     return await within(ms, work(), clock);
   } catch (error) {
@@ -30,7 +30,7 @@ export async function withinLimit(
 }
 
 /** The finding of a check that could not read the database: an unknown state counts as failed. */
-export function unreadable(reason: string): Finding {
+export function unreadable(reason: string): CheckFinding {
   return failed(`cannot be read: ${reason}`, 'try again, and check the log of the database', {
     effect: 'none',
   });

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { isIncident } from './incidents.ts';
-import type { Check, Feature, Report } from './report.ts';
+import type { Check, DoctorReport, Feature } from './report.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -12,8 +12,8 @@ const marks: Record<Check['status'], { mark: string; style: Style }> = {
 };
 
 /** Formats a report for people: each check, how to fix it, and which features work. */
-export function describeReport(
-  report: Report,
+export function printReport(
+  report: DoctorReport,
   { about, hasColor }: { about: string; hasColor: boolean },
 ): string {
   const paint = (style: Style, text: string) =>
@@ -70,7 +70,7 @@ function describeFeatures(features: readonly Feature[], paint: Paint): string[] 
   });
 }
 
-function describeOutcome({ ok, checks }: Report, paint: Paint): string {
+function describeOutcome({ ok, checks }: DoctorReport, paint: Paint): string {
   if (ok) return `  ${paint('green', 'Everything required works.')}`;
   const names = checks
     .filter((check) => check.status === 'failed' && !isIncident(check))

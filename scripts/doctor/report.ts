@@ -35,33 +35,33 @@ export const report = z.object({
 
 export type Check = z.output<typeof check>;
 export type Feature = z.output<typeof feature>;
-export type Report = z.output<typeof report>;
+export type DoctorReport = z.output<typeof report>;
 
 /** The outcome of a check. Default effect: `prevents` if failed or off, else `none`. */
-export type Finding = Pick<Check, 'status' | 'detail'> &
+export type CheckFinding = Pick<Check, 'status' | 'detail'> &
   Partial<Pick<Check, 'effect' | 'next' | 'latency_ms'>>;
 
-type More = Omit<Finding, 'status' | 'detail' | 'next'>;
+type More = Omit<CheckFinding, 'status' | 'detail' | 'next'>;
 
-export function ok(detail: string, more?: More): Finding {
+export function ok(detail: string, more?: More): CheckFinding {
   return { status: 'ok', detail, ...more };
 }
 
 /** Not configured, and not required. */
-export function off(detail: string, next?: string, more?: More): Finding {
+export function off(detail: string, next?: string, more?: More): CheckFinding {
   return { status: 'off', detail, ...(next === undefined ? {} : { next }), ...more };
 }
 
-export function warning(detail: string, next: string, more?: More): Finding {
+export function warning(detail: string, next: string, more?: More): CheckFinding {
   return { status: 'warning', detail, next, ...more };
 }
 
-export function failed(detail: string, next: string, more?: More): Finding {
+export function failed(detail: string, next: string, more?: More): CheckFinding {
   return { status: 'failed', detail, next, ...more };
 }
 
 /** Turns a finding into a check. */
-export function toCheck(name: string, finding: Finding): Check {
+export function toCheck(name: string, finding: CheckFinding): Check {
   const { status, detail, next = null, latency_ms = null } = finding;
   const isMissing = status === 'failed' || status === 'off';
   const effect = finding.effect ?? (isMissing ? 'prevents' : 'none');

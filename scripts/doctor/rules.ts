@@ -7,7 +7,7 @@ import { alertRuleVariables } from '../../lib/config/alert-rules.ts';
 import { freshnessVariables } from '../../lib/config/freshness.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { READ_WITHIN_MS, unreadable, withinLimit } from './measuring.ts';
-import type { Finding as Result } from './report.ts';
+import type { CheckFinding as Result } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 /** The variables that the alert rules need. */

@@ -7,7 +7,7 @@ import { callInternalService } from '../../lib/http/internal-service.ts';
 import { parseJson } from '../../lib/json.ts';
 import { version } from '../../lib/version.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, off, ok, toCheck, warning } from './report.ts';
+import { type Check, type CheckFinding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 10_000;
@@ -34,7 +34,10 @@ export async function checkServers(subject: Subject): Promise<Check[]> {
   return checks;
 }
 
-async function checkOwn(subject: Subject, config: z.output<typeof ownVariables>): Promise<Finding> {
+async function checkOwn(
+  subject: Subject,
+  config: z.output<typeof ownVariables>,
+): Promise<CheckFinding> {
   const url = ownUrl(config);
   if (url === undefined) return off('PORT is 0: not checked');
   return checkHttpServer(subject, config.INTERNAL_SECRET, url, (reason) =>
@@ -50,7 +53,7 @@ async function checkOwn(subject: Subject, config: z.output<typeof ownVariables>)
 async function checkBackend(
   subject: Subject,
   config: z.output<typeof backendOnly>,
-): Promise<Finding> {
+): Promise<CheckFinding> {
   const url = config.BACKEND_URL;
   if (url === undefined) {
     return {
@@ -71,8 +74,8 @@ async function checkHttpServer(
   subject: Subject,
   secret: Secret,
   url: string,
-  absent: (reason: string) => Finding,
-): Promise<Finding> {
+  absent: (reason: string) => CheckFinding,
+): Promise<CheckFinding> {
   const ask = async (path: string, sent?: string) => {
     const { text } = await callInternalService(
       { name: 'it', url, secret: sent, fetch: subject.fetch, timeoutMs: REQUEST_TIMEOUT_MS },
@@ -105,7 +108,7 @@ async function checkHttpServer(
 async function findFault(
   ask: (path: string, secret?: string) => Promise<string>,
   secret: Secret,
-): Promise<Finding | null> {
+): Promise<CheckFinding | null> {
   try {
     await ask('/ready');
   } catch (error) {

@@ -12,7 +12,7 @@ import { type Subject, withConfig } from './subject.ts';
 const WITHIN_MS = 5_000;
 
 /** Checks what is waiting in DATA_DIR/spool for the database, which need not be reachable. */
-export async function checkSpool(subject: Subject): Promise<Check> {
+export async function examineSpool(subject: Subject): Promise<Check> {
   const found = await withConfig(databaseVariables, subject, ({ DATA_DIR: dataFolder }) =>
     withinLimit(
       WITHIN_MS,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
-import { type Finding, failed } from './report.ts';
+import { type CheckFinding, failed } from './report.ts';
 
 /** The configuration to check, and the means to check it. */
 export interface Subject {
@@ -18,8 +18,8 @@ export interface Subject {
 export async function withConfig<Shape extends z.ZodRawShape>(
   variables: z.ZodObject<Shape>,
   { environment }: Subject,
-  check: (config: z.output<z.ZodObject<Shape>>) => Finding | Promise<Finding>,
-): Promise<Finding> {
+  check: (config: z.output<z.ZodObject<Shape>>) => CheckFinding | Promise<CheckFinding>,
+): Promise<CheckFinding> {
   try {
     return await check(readConfig(variables, environment));
   } catch (error) {

@@ -7,7 +7,7 @@ import { type Subject, withConfig } from './subject.ts';
 const heartbeatVariables = z.object({ HEARTBEAT_URL: workerVariables.shape.HEARTBEAT_URL });
 
 /** Checks where archives are stored besides this machine. Contacts no store: `npm run worker -- store check` does. */
-export async function checkStores(subject: Subject): Promise<Check> {
+export async function examineStores(subject: Subject): Promise<Check> {
   const found = await withConfig(storeVariables, subject, (config) => {
     const { BACKUP_STORES: stores, BACKUP_STORES_NEEDED: needed } = config;
     const { BACKUP_AGE_RECIPIENTS: recipients, BACKUP_NAMES_KEY: namesKey } = config;

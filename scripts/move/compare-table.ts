@@ -1,6 +1,6 @@
 import type { Database } from '../../lib/database/database.ts';
 import { type MovedColumn, quoteName } from './columns.ts';
-import { endOf, orderOf, type PageEnd, pageOf, selectOf } from './pages.ts';
+import { endOf, orderOf, type PageEnd, pageAfterKey, selectOf } from './pages.ts';
 import type { MovedTable } from './tables.ts';
 
 const PAGE_ROWS = 20_000;
@@ -48,7 +48,7 @@ async function readDigest(
   columns: readonly MovedColumn[],
   after: PageEnd | null,
 ): Promise<Digest> {
-  const page = pageOf(table, selectOf(table, columns), {
+  const page = pageAfterKey(table, selectOf(table, columns), {
     isFirst: after === null,
     limit: PAGE_ROWS,
   });

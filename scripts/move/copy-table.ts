@@ -1,6 +1,6 @@
 import type { Database } from '../../lib/database/database.ts';
 import { type MovedColumn, quoteName } from './columns.ts';
-import { endOf, orderOf, type PageEnd, pageOf, selectOf } from './pages.ts';
+import { endOf, orderOf, type PageEnd, pageAfterKey, selectOf } from './pages.ts';
 import { type ProgressEntry, progressTable } from './progress.ts';
 import type { MovedTable } from './tables.ts';
 
@@ -59,7 +59,7 @@ async function readPage(
   columns: readonly MovedColumn[],
   { after, limit }: { after: PageEnd | null; limit: number },
 ): Promise<Page | null> {
-  const page = pageOf(table, selectOf(table, columns), { isFirst: after === null, limit });
+  const page = pageAfterKey(table, selectOf(table, columns), { isFirst: after === null, limit });
   const [read] = await source.query<Page>(
     {
       text: `WITH page AS (${page}), encoded AS MATERIALIZED (

@@ -9,7 +9,7 @@ import {
   beginProgress,
   endProgress,
   type ProgressEntry,
-  readProgress,
+  readMoveProgress,
   undoProgress,
 } from './progress.ts';
 import {
@@ -55,11 +55,11 @@ export interface MovedRows {
  */
 export async function moveDatabase(move: DatabaseMove): Promise<MovedRows[]> {
   const { source, target, report } = move;
-  if ((await readProgress(source)) !== null) {
+  if ((await readMoveProgress(source)) !== null) {
     throw new AppError('CONFLICT', 'the source is the target of an unfinished move');
   }
   const progress = await prepareTarget(move);
-  if ((await readProgress(source)) !== null) {
+  if ((await readMoveProgress(source)) !== null) {
     await endProgress(target);
     throw new AppError(
       'CONFLICT',
@@ -91,7 +91,7 @@ async function prepareTarget({
   startOver,
   report,
 }: DatabaseMove): Promise<ReadonlyMap<string, ProgressEntry>> {
-  const progress = await readProgress(target);
+  const progress = await readMoveProgress(target);
   if (progress === null) {
     if (startOver) throw new AppError('CONFLICT', 'the target has no unfinished move');
     // A server that was started on the target has made a key. It has signed nothing, or there would be other rows.

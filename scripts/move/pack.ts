@@ -14,17 +14,17 @@ import {
   copyNew,
   hashContent,
   isLock,
-  listTree,
+  listPackedTree,
   loginFiles,
   MANIFEST,
   type Manifest,
   missingFolders,
   type PackedFile,
+  type PackedTree,
   type Part,
   parts,
   placesOf,
   removeEmptyFolders,
-  type Tree,
   UNFINISHED,
   whileUnused,
   withFiles,
@@ -178,7 +178,7 @@ async function listPart(
   part: Part,
   { withMirrors }: PackOptions,
   places: ReturnType<typeof placesOf>,
-): Promise<Tree> {
+): Promise<PackedTree> {
   const only = async (name: string) => {
     const found = await nullIfMissing(lstat(join(places[part], name)));
     return { files: found === null ? [] : [name], folders: [] };
@@ -188,10 +188,10 @@ async function listPart(
       const archives = relative(places.data, places.archives).split(sep).join('/');
       const isLeftOut = (path: string) =>
         path === archives || isLock(path) || (!withMirrors && path === 'mirrors');
-      return listTree(places.data, isLeftOut);
+      return listPackedTree(places.data, isLeftOut);
     }
     case 'archives':
-      return listTree(places.archives, () => false);
+      return listPackedTree(places.archives, () => false);
     case 'config':
       return only('app.json');
     case 'start':

@@ -75,7 +75,7 @@ const manifest = z.object({
 export type Manifest = z.output<typeof manifest>;
 
 /** Reads the manifest of a packed folder. Throws BAD_REQUEST if the folder is incomplete or none. */
-export async function readManifest(folder: string): Promise<Manifest> {
+export async function readPackManifest(folder: string): Promise<Manifest> {
   if ((await nullIfMissing(lstat(join(folder, UNFINISHED)))) !== null) {
     throw new AppError('BAD_REQUEST', `${folder} is incomplete: pack it again on the old machine`);
   }
@@ -150,14 +150,17 @@ export async function whileUnused<Result>(
 }
 
 /** Every file and every empty folder below a folder, as paths with `/`, in order. */
-export interface Tree {
+export interface PackedTree {
   files: string[];
   folders: string[];
 }
 
 /** Lists a folder that may be missing. Throws CONFLICT for a link, whose target would be lost. */
-export async function listTree(folder: string, skips: (path: string) => boolean): Promise<Tree> {
-  const tree: Tree = { files: [], folders: [] };
+export async function listPackedTree(
+  folder: string,
+  skips: (path: string) => boolean,
+): Promise<PackedTree> {
+  const tree: PackedTree = { files: [], folders: [] };
   const list = async (below: string): Promise<void> => {
     const entries = await nullIfMissing(readdir(join(folder, below), { withFileTypes: true }));
     if (below !== '' && entries?.length === 0) tree.folders.push(below);

@@ -8,7 +8,7 @@ export type PageEnd = string;
  * SQL for at most `limit` rows of a table after a key, in key order. The key is parameter `$1` unless
  * `isFirst`. Texts are ordered by bytes, independent of the database's collation.
  */
-export function pageOf(
+export function pageAfterKey(
   { name, key }: MovedTable,
   selected: string,
   { isFirst, limit }: { isFirst: boolean; limit: number },

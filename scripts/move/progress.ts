@@ -14,7 +14,7 @@ export interface ProgressEntry {
 }
 
 /** The progress of an unfinished move by table; null if there is none. */
-export async function readProgress(
+export async function readMoveProgress(
   target: Database,
 ): Promise<ReadonlyMap<string, ProgressEntry> | null> {
   const [found] = await target.query<{ exists: boolean }>({

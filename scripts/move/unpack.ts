@@ -18,7 +18,7 @@ import {
   type Places,
   parts,
   placesOf,
-  readManifest,
+  readPackManifest,
   removeEmptyFolders,
   whileUnused,
   withFiles,
@@ -47,7 +47,7 @@ const PLACING = '.unpacking.json';
  */
 export async function unpackInstallation(options: UnpackOptions): Promise<void> {
   const { start, from, say } = options;
-  const manifest = await readManifest(from);
+  const manifest = await readPackManifest(from);
   const places = placesOf(await environmentOf(options), start);
   const made = await Promise.all(parts.map((part) => missingFolders(places[part])));
   try {

@@ -15,7 +15,7 @@ export const callers = [
 export type Caller = (typeof callers)[number];
 
 /** Allowed, rejected, 403 if only the owner may do it, or 404 for something that belongs to another user. */
-export type Access = 'yes' | '401' | '403' | '404';
+export type AccessCell = 'yes' | '401' | '403' | '404';
 
 /** One row of the table: a route and the result for each caller. */
 export interface AccessRow {
@@ -24,7 +24,7 @@ export interface AccessRow {
   method: string;
   /** With parameter names: `/api/backups/:id`. */
   path: string;
-  access: Record<Caller, Access>;
+  access: Record<Caller, AccessCell>;
 }
 
 const TABLE = join(import.meta.dirname, '../../tests/security/access-table.txt');
@@ -45,11 +45,11 @@ function readRow(line: string): Omit<AccessRow, 'section'> {
   if (cells.length !== callers.length) throw new Error(`not a line of the access table: ${line}`);
   const access = Object.fromEntries(
     callers.map((caller, index) => [caller, readCell(cells[index] ?? '')] as const),
-  ) as Record<Caller, Access>;
+  ) as Record<Caller, AccessCell>;
   return { method, path, access };
 }
 
-function readCell(cell: string): Access {
+function readCell(cell: string): AccessCell {
   if (cell === 'yes' || cell === '401' || cell === '403' || cell === '404') return cell;
   throw new Error(`not a cell of the access table: ${cell}`);
 }

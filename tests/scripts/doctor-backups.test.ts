@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { recordHostLogin } from '../../lib/records/recording/host-logins.ts';
 import { spoolDrill } from '../../lib/worker/record/drill-spool.ts';
 import { createSpool } from '../../lib/worker/record/spool-file.ts';
-import { describeReport } from '../../scripts/doctor/print-report.ts';
+import { printReport } from '../../scripts/doctor/print-report.ts';
 import { useRules } from '../support/alert-rules.ts';
 import { examineWith } from '../support/doctor.ts';
 import { findClosedPort } from '../support/down-database.ts';
@@ -35,8 +35,8 @@ const here = () => ({
 const examine = (environment: Record<string, string> = {}) =>
   examineWith({ ...here(), ...environment }, { isHosted: false, clock });
 
-const lastLine = (report: Parameters<typeof describeReport>[0]) =>
-  describeReport(report, { about: 'here', hasColor: false }).trimEnd().split('\n').at(-1)?.trim();
+const lastLine = (report: Parameters<typeof printReport>[0]) =>
+  printReport(report, { about: 'here', hasColor: false }).trimEnd().split('\n').at(-1)?.trim();
 
 /** Stores an incident as a rule would have opened it. */
 const open = (rule: string, hoursAgo: number, row: Record<string, string | null> = {}) =>

@@ -18,7 +18,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { takeMachineLease } from '../../lib/worker/archive/lease/machine-lease.ts';
 import { packInstallation } from '../../scripts/move/pack.ts';
-import { readManifest } from '../../scripts/move/packed-files.ts';
+import { readPackManifest } from '../../scripts/move/packed-files.ts';
 import { silentLog } from '../support/databases.ts';
 import { copyTemplate } from '../support/embedded-templates.ts';
 import { useTemporaryFolder } from '../support/folders.ts';
@@ -312,7 +312,7 @@ describe('npm run move with a folder', () => {
     await addDatabase();
     await pack();
     expect((await unpack()).code).toBe(0);
-    const id = createHash('sha256').update(JSON.stringify(await readManifest(packed)));
+    const id = createHash('sha256').update(JSON.stringify(await readPackManifest(packed)));
     for (const path of ['data/postgres', '.env', 'config/app.json']) {
       const staged = join(fresh, path, '../.unpacking');
       await mkdir(staged);

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../lib/errors.ts';
-import { type Page, type PageUrls, serveLocalPage } from '../../lib/worker/logins/local-page.ts';
+import {
+  type LocalPage,
+  type PageUrls,
+  serveLocalPage,
+} from '../../lib/worker/logins/local-page.ts';
 import { visit } from '../support/browser.ts';
 import { createTestClock } from '../support/clock.ts';
 
@@ -11,7 +15,7 @@ const tags = /<script>alert|<img|<a /;
 
 /** Serves a page of the login commands, and returns to it once. */
 async function visitPages(
-  start: Page,
+  start: LocalPage,
   finish: () => Promise<{ title: string; line: string; value: null }>,
 ) {
   const urls = Promise.withResolvers<PageUrls>();
@@ -33,7 +37,7 @@ async function visitPages(
   return { shown, ended };
 }
 
-const page = (changes: Partial<Page> = {}): Page => ({
+const page = (changes: Partial<LocalPage> = {}): LocalPage => ({
   status: 200,
   title: 'A title',
   lines: [],

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import type { Environment } from '../../lib/config/read.ts';
 import { examine } from '../../scripts/doctor/examine.ts';
-import { type Check, type Report, report } from '../../scripts/doctor/report.ts';
+import { type Check, type DoctorReport, report } from '../../scripts/doctor/report.ts';
 
 /** Every secret that a deployment needs. */
 export const deploymentSecrets = {
@@ -13,11 +13,11 @@ export const deploymentSecrets = {
 };
 
 export interface Examination {
-  report: Report;
+  report: DoctorReport;
   /** A check by name. Throws if it was not made. */
   of(name: string): Check;
   /** The features with this status, as `surface: feature`. */
-  features(status: Report['features'][number]['status']): string[];
+  features(status: DoctorReport['features'][number]['status']): string[];
 }
 
 /** Runs the doctor with the variables of a deployment, or in a folder with a `.env`. */

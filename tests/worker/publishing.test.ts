@@ -2,7 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { type ArchiveRecord, readArchiveState } from '../../lib/worker/archive/archive.ts';
+import { type ArchiveRecord, readArchiveOnDisk } from '../../lib/worker/archive/archive.ts';
 import { publishBundle, settleNote } from '../../lib/worker/archive/publish.ts';
 import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
 import type { TestRepository } from '../support/git.ts';
@@ -76,7 +76,7 @@ describe('a killed worker', () => {
     record: ArchiveRecord,
     recordedSha256: string | null = null,
   ) => {
-    const before = await readArchiveState(archives.root, key);
+    const before = await readArchiveOnDisk(archives.root, key);
     await publishBundle(path, place(), { record, before, recordedSha256 });
   };
   /** As if it were killed after writing the note: the archive is missing from where it is moved from. */

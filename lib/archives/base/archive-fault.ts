@@ -3,15 +3,15 @@ import { cleanName } from '../../text/clean-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 
 /** How the message of a damaged archive starts. */
-export type FaultKind = 'CHECKSUM_MISMATCH' | 'CORRUPT_ARCHIVE' | 'INCOMPLETE_HISTORY';
+export type ArchiveFaultKind = 'CHECKSUM_MISMATCH' | 'CORRUPT_ARCHIVE' | 'INCOMPLETE_HISTORY';
 
 /** A damaged archive, described for a client. */
 export class ArchiveFault extends AppError {
-  readonly kind: FaultKind;
+  readonly kind: ArchiveFaultKind;
   /** The message without the kind. */
   readonly reason: string;
 
-  constructor(kind: FaultKind, reason: string) {
+  constructor(kind: ArchiveFaultKind, reason: string) {
     super('CONFLICT', `${kind}: ${reason}`);
     this.kind = kind;
     this.reason = reason;

@@ -7,13 +7,13 @@ import type { ArchiveLimits } from '../base/limits.ts';
 import type { ArchiveEntry, EntryType } from '../base/results.ts';
 
 /** What to do with an entry: skip its content, read it, or stop. */
-export type Visit = 'next' | 'stop' | { read(chunk: Buffer): void };
+export type VisitEntry = 'next' | 'stop' | { read(chunk: Buffer): void };
 
 interface TarballReading {
   limits: ArchiveLimits;
   signal: AbortSignal;
   /** Called for every entry in order. Nothing is ever written or followed. */
-  visit(entry: ArchiveEntry): Visit;
+  visit(entry: ArchiveEntry): VisitEntry;
 }
 
 const BLOCK_BYTES = 512;

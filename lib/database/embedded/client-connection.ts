@@ -5,7 +5,7 @@ import { secretsEqual } from '../../security/crypto.ts';
 import { ClientSession, type Shared } from './client-session.ts';
 import { ClientSettings, readStartupSettings } from './client-settings.ts';
 import { ClientGone, MessageStream } from './message-stream.ts';
-import { FatalError, fatalMessage, type Message, readCstring } from './messages.ts';
+import { FatalError, fatalMessage, readCstring, type WireMessage } from './messages.ts';
 import {
   acceptStartup,
   type CancelRequest,
@@ -116,7 +116,7 @@ export class ClientConnection {
     return received;
   }
 
-  async #receive(session: ClientSession, { type, raw, body }: Message): Promise<void> {
+  async #receive(session: ClientSession, { type, raw, body }: WireMessage): Promise<void> {
     switch (type) {
       case 'Q':
         session.noteText(readCstring(body).text);

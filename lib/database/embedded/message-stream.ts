@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { FatalError, type Message } from './messages.ts';
+import { FatalError, type WireMessage } from './messages.ts';
 
 const MAX_STARTUP_BYTES = 10_000;
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
@@ -53,7 +53,7 @@ export class MessageStream {
   }
 
   /** The next message. Throws the signal's reason, or FatalError 08P01 if it is too long. */
-  async nextMessage(maxBytes = MAX_MESSAGE_BYTES): Promise<Message> {
+  async nextMessage(maxBytes = MAX_MESSAGE_BYTES): Promise<WireMessage> {
     const head = await this.#read(5);
     const length = head.readInt32BE(1);
     if (length < 4 || length > maxBytes) throw invalidLength('a message');

@@ -1,5 +1,5 @@
 /** A message of the Postgres protocol, version 3. */
-export interface Message {
+export interface WireMessage {
   readonly type: string;
   /** The whole message. */
   readonly raw: Buffer;
@@ -67,8 +67,8 @@ export function fatalMessage({ code, message }: { code: string; message: string 
 }
 
 /** Splits a complete answer of the server into messages. */
-export function splitMessages(answer: Buffer): Message[] {
-  const messages: Message[] = [];
+export function splitMessages(answer: Buffer): WireMessage[] {
+  const messages: WireMessage[] = [];
   for (let offset = 0; offset < answer.length; ) {
     const end = offset + 1 + answer.readInt32BE(offset + 1);
     const raw = answer.subarray(offset, end);

@@ -1,6 +1,6 @@
 import { noSuchLog } from '../../records/logs/filtered.ts';
 import type { LogSelection } from '../../records/logs/selection.ts';
-import type { ExecutionLog, SelectedLogs } from '../../tools/backup-source.ts';
+import type { ExecutionLog, FoundLogs } from '../../tools/backup-source.ts';
 import { log, pageOf } from '../../tools/shapes.ts';
 import type { RemoteApi } from './api.ts';
 import { remoteLogs } from './lists.ts';
@@ -13,7 +13,7 @@ export async function selectRemoteLogs(
   { repository, beforeId, since, ...filter }: LogSelection,
   limit: number,
   signal: AbortSignal,
-): Promise<SelectedLogs> {
+): Promise<FoundLogs> {
   const list = remoteLogs(filter);
   if (repository === undefined && beforeId === undefined && since === undefined) {
     const query = `${list.path.includes('?') ? '&' : '?'}limit=${limit}`;

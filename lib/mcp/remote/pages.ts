@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { type PageRequest, pageOffset, paginationOf } from '../../records/base/page.ts';
-import type { PageOf, Run, RunFilter } from '../../tools/backup-source.ts';
+import type { PageOf, Run, RunSelection } from '../../tools/backup-source.ts';
 import { pageOf, type run } from '../../tools/shapes.ts';
 import type { RemoteApi, RemoteList } from './api.ts';
 import { remoteRuns } from './lists.ts';
@@ -28,7 +28,7 @@ export async function readRemotePage<Item extends z.ZodType>(
 export async function readRemoteRuns(
   api: RemoteApi,
   request: PageRequest,
-  { status, hasFailures }: RunFilter,
+  { status, hasFailures }: RunSelection,
   signal: AbortSignal,
 ): Promise<PageOf<typeof run>> {
   if (status === undefined && hasFailures === undefined) {

@@ -8,13 +8,13 @@ export const MAX_WAITING = 64;
 export const SESSION_TTL_SECONDS = 120;
 
 /** The outcome of a message for a session. */
-export type Delivery = 'accepted' | 'unknown' | 'full';
+export type PostOutcome = 'accepted' | 'unknown' | 'full';
 
 /** Passes messages to the instance with the stream of a session. Methods reject while Redis is down. */
 export interface SessionRelay {
   open(sessionId: string): Promise<void>;
   /** Queues a message, up to 64 for each session. */
-  post(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
+  post(sessionId: string, message: JSONRPCMessage): Promise<PostOutcome>;
   /** Takes the waiting messages, oldest first. */
   take(sessionId: string): Promise<unknown[]>;
   /** Keeps the session for another 2 minutes. Reopens it if Redis has lost it. */

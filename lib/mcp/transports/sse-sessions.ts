@@ -6,7 +6,7 @@ import type { Log } from '../../log/log.ts';
 import { warnOccasionally } from '../../log/occasional-log.ts';
 import type { CreateMcpServer } from '../base/server.ts';
 import { type GuardOptions, guardTransport } from './guarded-transport.ts';
-import type { Delivery, SessionRelay } from './session-relay.ts';
+import type { PostOutcome, SessionRelay } from './session-relay.ts';
 import { createSseTransport, type SseTransport } from './sse-transport.ts';
 
 export interface SseSessionsOptions {
@@ -28,7 +28,7 @@ export interface SseSessions {
    */
   open(endpoint: string, caller: string): Promise<ReadableStream<Uint8Array>>;
   /** Delivers a message to a session here or, with a relay, anywhere. Throws SERVICE_UNAVAILABLE without Redis. */
-  deliver(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
+  deliver(sessionId: string, message: JSONRPCMessage): Promise<PostOutcome>;
 }
 
 const refuseSession = async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { findMissing } from '../../config/features.ts';
+import { findMissingVariables } from '../../config/features.ts';
 import type { MailConfig } from '../../config/mail.ts';
 import { AppError } from '../../errors.ts';
 import type { Deps } from '../../http/deps.ts';
@@ -22,7 +22,7 @@ export interface Mail {
 }
 
 /** The outcome of a mail. `under way`: another request is sending the same mail. */
-export type Delivery =
+export type MailOutcome =
   | { outcome: 'sent' }
   | { outcome: 'failed'; reason: string }
   | { outcome: 'under way' };
@@ -33,7 +33,7 @@ export type MailDeps = Pick<Deps<MailConfig>, 'config' | 'log' | 'redactor' | 'c
 /** The access to the mail service, or which variables are missing. */
 export function findMail(config: MailConfig): { key: string; from: string } | { fault: string } {
   const { RESEND_API_KEY: key, SMTP_FROM: from } = config;
-  const missing = findMissing('mail', config);
+  const missing = findMissingVariables('mail', config);
   if (missing.length === 0 && key !== undefined && from !== undefined) return { key, from };
   return { fault: `no report can be mailed: the operator has to set ${missing.join(', ')}` };
 }
@@ -53,7 +53,7 @@ export function requireMail({ config, log }: Pick<MailDeps, 'config' | 'log'>): 
  * Sends a mail. The same report to the same recipients has the same Idempotency-Key, so that neither our second
  * attempt nor the user's delivers it twice. Only throws SERVICE_UNAVAILABLE, if mail is not configured.
  */
-export async function sendMail(deps: MailDeps, mail: Mail): Promise<Delivery> {
+export async function sendMail(deps: MailDeps, mail: Mail): Promise<MailOutcome> {
   const { key, from } = requireMail(deps);
   // Loaded with the first mail, to keep cold starts fast.
   const { Resend } = await import('resend');

@@ -8,7 +8,7 @@ import { renderHtml } from './render-html.ts';
 import { cleanMarkdown, cleanSubject } from './text.ts';
 
 /** The dependencies for mailing a report. */
-export type DeliveryDeps = MailDeps & Pick<Deps<MailConfig>, 'db'>;
+export type MailReportDeps = MailDeps & Pick<Deps<MailConfig>, 'db'>;
 
 /**
  * Mails a stored report to allowed recipients and records the outcome. Throws SERVICE_UNAVAILABLE if mail is not
@@ -16,7 +16,7 @@ export type DeliveryDeps = MailDeps & Pick<Deps<MailConfig>, 'db'>;
  * same report to the same recipients. The last two name the report's id.
  */
 export async function deliverReport(
-  deps: DeliveryDeps,
+  deps: MailReportDeps,
   report: Report,
   recipients: readonly string[],
 ): Promise<Report> {
@@ -66,7 +66,7 @@ export interface RequestedReport {
  * SERVICE_UNAVAILABLE if mail is not configured, RECIPIENT_NOT_ALLOWED, and VALIDATION_ERROR if nothing of the
  * text is visible.
  */
-export function prepareReport(deps: DeliveryDeps, requested: RequestedReport): WrittenReport {
+export function prepareReport(deps: MailReportDeps, requested: RequestedReport): WrittenReport {
   requireMail(deps);
   const { config, redactor } = deps;
   return {
@@ -78,7 +78,7 @@ export function prepareReport(deps: DeliveryDeps, requested: RequestedReport): W
 
 /** Stores a prepared report for its user (null for the MCP server) and mails it. Throws like `deliverReport`. */
 export async function sendPreparedReport(
-  deps: DeliveryDeps,
+  deps: MailReportDeps,
   { username, ...report }: WrittenReport & { username: string | null },
 ): Promise<Report> {
   const kept = await addReport(deps.db, {
@@ -96,7 +96,7 @@ export async function sendPreparedReport(
 export type ReportMail = ReturnType<typeof createReportMail>;
 
 /** Creates the report mail of one process. */
-export function createReportMail(deps: DeliveryDeps) {
+export function createReportMail(deps: MailReportDeps) {
   const { config } = deps;
   return {
     /** Tells the model who may receive reports, or why none can be mailed. */

@@ -43,7 +43,7 @@ const recorded: Statement = {
 };
 
 /** What the database knows about a version. */
-export interface RecordedVersion {
+export interface VersionHashes {
   manifestSha256: string;
   /** Empty if it was not recorded. */
   refsSha256: string;
@@ -54,7 +54,7 @@ export async function readRecordedVersion(
   db: Database,
   repository: string,
   version: number,
-): Promise<RecordedVersion | null> {
-  const [row] = await db.query<RecordedVersion>(recorded, [repository, version]);
+): Promise<VersionHashes | null> {
+  const [row] = await db.query<VersionHashes>(recorded, [repository, version]);
   return row ?? null;
 }

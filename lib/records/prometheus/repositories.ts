@@ -2,7 +2,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../base/page.ts';
 import { drillOutcomes } from '../drills/new-drill.ts';
 import { lastDrill, lastProof, standingFailures } from '../drills/newest-drill.ts';
-import { archiveBytes } from '../repositories/archive-bytes.ts';
+import { archiveBytesSql } from '../repositories/archive-bytes.ts';
 import {
   consecutiveFailures,
   JUDGED_AT,
@@ -10,7 +10,7 @@ import {
   judgingValues,
   knownRepositories,
   type RepositoryState,
-  stateCounts,
+  stateCountsSql,
 } from '../repositories/repository-states.ts';
 import { seconds } from './seconds.ts';
 
@@ -49,7 +49,7 @@ const repositoryMetrics: Statement = {
   name: 'repository_metrics',
   text: `WITH ${knownRepositories},
     measured AS MATERIALIZED (
-      SELECT repository.*, coalesce(${archiveBytes}, 0) AS size_bytes, ${seconds('last_good_at')} AS good_at,
+      SELECT repository.*, coalesce(${archiveBytesSql}, 0) AS size_bytes, ${seconds('last_good_at')} AS good_at,
         ${seconds('proof.started_at')} AS proven_at, CASE WHEN failure.id IS NOT NULL THEN 'failed' ELSE coalesce(last.outcome, 'none') END AS drill
       FROM known AS repository
       LEFT JOIN LATERAL (${lastProof('drill.started_at', JUDGED_AT)}) AS proof ON true
@@ -57,7 +57,7 @@ const repositoryMetrics: Statement = {
       LEFT JOIN (${standingFailures(JUDGED_AT)}) AS failure ON failure.key = lower(repository.repo_full_name)
     )
     SELECT ${jsonObject(`
-      SELECT (SELECT row_to_json(counts) FROM (${stateCounts('measured')}) AS counts) AS states,
+      SELECT (SELECT row_to_json(counts) FROM (${stateCountsSql('measured')}) AS counts) AS states,
         (SELECT row_to_json(counts) FROM (
           SELECT ${lastDrillOutcomes.map((outcome) => `count(*) FILTER (WHERE drill = '${outcome}') AS ${outcome}`).join(', ')}
           FROM measured

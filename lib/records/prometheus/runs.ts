@@ -2,7 +2,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../base/page.ts';
 import { type Judging, judgingBy, judgingValues } from '../repositories/repository-states.ts';
 import { lastEndedRun, lastGoodRun, lastStartedRun } from '../runs/last-runs.ts';
-import { runStatus } from '../runs/runs.ts';
+import { runStatusSql } from '../runs/runs.ts';
 import { seconds } from './seconds.ts';
 
 /** The metrics of runs. Times are seconds since 1970; null if it never happened. */
@@ -32,7 +32,7 @@ const metricsOfRuns: Statement = {
     SELECT ${jsonObject(`
       SELECT
         (SELECT row_to_json(last) FROM (${lastEndedRun(`
-          ${runStatus} AS status, ${seconds('run.started_at')} AS started_at,
+          ${runStatusSql} AS status, ${seconds('run.started_at')} AS started_at,
           coalesce(duration_ms, 0) / 1000.0 AS duration_seconds, coalesce(successful, 0) AS successful,
           coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
           (SELECT count(*) FROM jsonb_object_keys(run.unread_sources)) AS unread`)}

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 
 /** The disk space for archives on a machine. */
-export interface DiskRoom {
+export interface MeasuredDisk {
   /** The id in its DATA_DIR. */
   machine: string;
   hostName: string;
@@ -26,7 +26,7 @@ const upsert: Statement = {
  */
 export async function recordDiskRoom(
   db: Database,
-  { machine, hostName, freeBytes, totalBytes }: DiskRoom,
+  { machine, hostName, freeBytes, totalBytes }: MeasuredDisk,
   now: number,
 ): Promise<void> {
   const values = [machine, hostName, freeBytes, totalBytes, new Date(now).toISOString()];

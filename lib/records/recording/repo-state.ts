@@ -2,7 +2,7 @@ import { MAX_VERSIONS } from '../../archives/base/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import { newestForgotten } from '../base/newest-results.ts';
 import { archiveIsThere } from './archive-looks.ts';
-import type { RecordedArchive } from './results.ts';
+import type { WrittenArchive } from './results.ts';
 import type { VersionHash } from './versions.ts';
 
 /** The recorded archive of a repository, and any other repository that claims its file name. */
@@ -118,7 +118,7 @@ const upsertArchive: Statement = {
 export async function recordArchive(
   db: Database,
   repository: string,
-  { key, sha256 }: RecordedArchive,
+  { key, sha256 }: WrittenArchive,
 ): Promise<void> {
   await db.query(upsertArchive, [repository, key, sha256]);
 }

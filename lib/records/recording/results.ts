@@ -9,7 +9,7 @@ export const archiveLacks = ['lfs', 'submodules'] as const;
 export type Lacks = Partial<Record<(typeof archiveLacks)[number], string | undefined>>;
 
 /** A recorded archive. */
-export interface RecordedArchive {
+export interface WrittenArchive {
   /** File name in the archive folder. */
   key: string;
   sha256: string;
@@ -33,7 +33,7 @@ export interface RepositoryResult {
   /** The kind of a failure, such as `login`. Default: null, unknown. */
   fault?: string | null | undefined;
   /** Null leaves the recorded archive unchanged. */
-  archive: RecordedArchive | null;
+  archive: WrittenArchive | null;
 }
 
 /** A result of a run on one machine. */

@@ -19,7 +19,7 @@ import {
   judgingValues,
   type RepositoryState,
   repositoryColumns,
-  stateCounts,
+  stateCountsSql,
   withStates,
   worstKeys,
 } from './repository-states.ts';
@@ -163,7 +163,7 @@ const counts: Statement = {
   text: `WITH ${newestResults},
     ${judgingBy('$1', '$2', '$3')},
     known AS (${withStates('newest')})
-    SELECT ${jsonObject(stateCounts('known'))} AS item`,
+    SELECT ${jsonObject(stateCountsSql('known'))} AS item`,
 };
 
 /** How many tracked repositories there are, in total and in each state. */

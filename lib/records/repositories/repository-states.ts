@@ -164,7 +164,7 @@ export const knownRepositories = `${newestResults},
     known AS MATERIALIZED (${withStates('newest')})`;
 
 /** SQL for a row with the number of repositories in total and in each state, from rows of `withStates`. */
-export const stateCounts = (source: string) =>
+export const stateCountsSql = (source: string) =>
   `SELECT count(*) AS total, ${[...repositoryStates]
     .reverse()
     .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)

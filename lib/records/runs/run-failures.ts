@@ -23,7 +23,7 @@ const bounded = (text: string) => cutTextSql(text, failureLimits.text);
 export const hasFailures = `(status = 'failed' OR failed > 0 OR unread_sources IS NOT NULL)`;
 
 /** SQL condition for results that are failures. */
-export const isFailure = (status: string) => `${status} IN ('failed', 'too_large')`;
+export const isFailedResult = (status: string) => `${status} IN ('failed', 'too_large')`;
 
 const factsOf = (name: string, chosenRun: string): Statement => ({
   name,
@@ -31,7 +31,7 @@ const factsOf = (name: string, chosenRun: string): Statement => ({
     failure AS (
       SELECT result.id, repo_full_name, result.status, result.error_message, created_at
       FROM backup_results AS result JOIN run ON result.run_id = run.id
-      WHERE ${isFailure('result.status')}
+      WHERE ${isFailedResult('result.status')}
     ),
     shown AS (SELECT * FROM failure ORDER BY id LIMIT ${failureLimits.failures})
     SELECT ${jsonObject(`

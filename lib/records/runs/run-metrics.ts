@@ -4,7 +4,7 @@ import { iso } from '../base/page.ts';
 import { latestSnapshotQuery } from '../base/snapshots.ts';
 import { allLogsTotal } from '../logs/totals.ts';
 import { isStoppedRun } from './last-runs.ts';
-import { runStatus } from './runs.ts';
+import { runStatusSql } from './runs.ts';
 
 const STATS_TIMEOUT_MS = 15_000;
 
@@ -32,7 +32,7 @@ const runMetrics: Statement = {
   name: 'run_metrics',
   text: `WITH ${newestResults},
     runs AS (
-      SELECT id, ${runStatus} AS status, started_at, total_repos, successful, failed, skipped,
+      SELECT id, ${runStatusSql} AS status, started_at, total_repos, successful, failed, skipped,
         (SELECT count(*) FROM jsonb_object_keys(unread_sources)) AS unread, duration_ms, ${isStoppedRun} AS is_stopped
       FROM backup_runs AS run WHERE started_at >= $1::timestamptz
     ),

@@ -14,10 +14,10 @@ import {
 } from '../base/page.ts';
 import { boundedResultColumns, resultColumns } from '../base/result-columns.ts';
 import { isStoppedRun, newestRun } from './last-runs.ts';
-import { hasFailures, isFailure } from './run-failures.ts';
+import { hasFailures, isFailedResult } from './run-failures.ts';
 
 /** Maps `success`, which old rows may contain, to `completed`. */
-export const runStatus = `CASE status WHEN 'success' THEN 'completed' ELSE status END`;
+export const runStatusSql = `CASE status WHEN 'success' THEN 'completed' ELSE status END`;
 
 /** How many sources that were never read are listed, and the characters of each text about them. */
 export const MAX_UNREAD = 50;
@@ -32,7 +32,7 @@ const unreadSources = `(SELECT coalesce(json_agg(item), '[]') FROM (
 /** The columns of a BackupRun in order, of a row `run`. */
 export const runColumns = `
   id, ${iso('started_at')} AS started_at, ${iso('completed_at')} AS completed_at,
-  ${runStatus} AS status, coalesce(duration_ms, 0) AS duration_ms,
+  ${runStatusSql} AS status, coalesce(duration_ms, 0) AS duration_ms,
   coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
   coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
   ${unreadSources} AS unread_sources, coalesce(error_message, '') AS error_message, ${isStoppedRun} AS is_stopped, ${iso('heartbeat_at')} AS heartbeat_at,
@@ -65,7 +65,7 @@ export interface RunFilter {
 }
 
 const conditions: { [Key in keyof Required<RunFilter>]: (parameter: string) => string } = {
-  status: (parameter) => `${runStatus} = ${parameter}`,
+  status: (parameter) => `${runStatusSql} = ${parameter}`,
   hasFailures: (parameter) => `coalesce(${hasFailures}, false) = ${parameter}::boolean`,
   from: (parameter) => `started_at >= ${parameter}::timestamptz`,
   to: (parameter) => `started_at < ${parameter}::timestamptz`,
@@ -122,7 +122,7 @@ const runDetails: Statement = {
   text: `SELECT ${jsonObject(`
     SELECT row_to_json(run) AS run, (SELECT coalesce(json_agg(result), '[]') FROM (
         SELECT ${boundedResultColumns(MAX_ERROR_LENGTH)} FROM backup_results AS result
-        WHERE run_id = $1::bigint ORDER BY ${isFailure('result.status')} DESC, result.id
+        WHERE run_id = $1::bigint ORDER BY ${isFailedResult('result.status')} DESC, result.id
         LIMIT $2::bigint OFFSET $3::bigint
       ) AS result) AS results,
       (SELECT coalesce(json_object_agg(status, results), '{}') FROM (

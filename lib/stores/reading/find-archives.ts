@@ -13,7 +13,7 @@ const BATCH = 600;
 const MAX_OLDER = 3;
 
 /** The newest state of an archive, or its fault and the newest readable state before it. */
-export type FoundArchive = { ref: StateRef } & (
+export type FoundInStore = { ref: StateRef } & (
   | { state: ReadState; fault: null }
   | { state: null; fault: ObjectFault; older: ReadState | null }
 );
@@ -25,9 +25,9 @@ export type FoundArchive = { ref: StateRef } & (
 export async function* readNewestStates(
   reading: StateReading,
   isWanted: (ref: StateRef) => boolean = () => true,
-): AsyncGenerator<FoundArchive> {
+): AsyncGenerator<FoundInStore> {
   const limit = pLimit(AT_ONCE);
-  const read = async (ref: StateRef): Promise<FoundArchive> => {
+  const read = async (ref: StateRef): Promise<FoundInStore> => {
     try {
       const state = await withObject(ref.key, () => readState(reading, ref));
       return { ref, state, fault: null };
@@ -48,7 +48,7 @@ export async function* readNewestStates(
   }
   yield* readBatch(batch);
 
-  async function* readBatch(refs: readonly StateRef[]): AsyncGenerator<FoundArchive> {
+  async function* readBatch(refs: readonly StateRef[]): AsyncGenerator<FoundInStore> {
     await prepare?.(refs.map(({ key }) => key));
     for (let at = 0; at < refs.length; at += AT_ONCE) {
       yield* await limit.map(refs.slice(at, at + AT_ONCE), read);

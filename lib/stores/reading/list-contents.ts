@@ -6,7 +6,7 @@ import type { StateRef } from './find-states.ts';
 export interface ListedState extends StateRef, StoredObject {}
 
 /** What a listing shows of an archive. */
-export interface ListedArchive {
+export interface ArchiveInStore {
   name: string;
   /** Objects by key. */
   objects: Map<string, StoredObject>;
@@ -15,14 +15,14 @@ export interface ListedArchive {
 }
 
 /** An archive, or a foreign key. */
-export type Listed = { archive: ListedArchive } | { foreign: string };
+export type Listed = { archive: ArchiveInStore } | { foreign: string };
 
 /** Everything in a store except its README, or everything of one archive. Holds the names of one archive at a time. */
 export async function* listContents(
   objects: ObjectStore,
   archiveName: string | null = null,
 ): AsyncGenerator<Listed> {
-  let current: ListedArchive | null = null;
+  let current: ArchiveInStore | null = null;
   for await (const found of objects.list(archiveName === null ? '' : keysOf(archiveName))) {
     const { key } = found;
     if (key === README_KEY) continue;

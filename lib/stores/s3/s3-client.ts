@@ -122,7 +122,7 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
 }
 
 /** Secrets that must not appear in a message. */
-export async function secretsOf({ config }: S3Client): Promise<string[]> {
+export async function s3Secrets({ config }: S3Client): Promise<string[]> {
   try {
     const { secretAccessKey, sessionToken = '' } = await config.credentials();
     return [secretAccessKey, sessionToken].filter((secret) => secret !== '');

@@ -25,7 +25,7 @@ import { ObjectFault } from '../reading/object-fault.ts';
 import { endSilence } from './body-silence.ts';
 import { isMd5Of } from './checksums.ts';
 import { uploadInParts } from './multipart-upload.ts';
-import { createS3Clients, secretsOf } from './s3-client.ts';
+import { createS3Clients, s3Secrets } from './s3-client.ts';
 import { explainS3Error, isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNotes } from './upload-notes.ts';
 
@@ -59,7 +59,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
   const damaged = (cause?: unknown) =>
     new StoreFault('damaged', `${address}: it received other bytes than were sent`, { cause });
   const explain = async (error: unknown) =>
-    explainS3Error(address, error, { secrets: await secretsOf(client), now: clock.now() });
+    explainS3Error(address, error, { secrets: await s3Secrets(client), now: clock.now() });
   const guard = createFaultGuard(signal, explain);
   const find = (Key: string) =>
     client

@@ -72,7 +72,7 @@ export interface ArchiveFile {
 }
 
 /** What is in the archive folder for a repository. */
-export interface ArchiveState {
+export interface ArchiveOnDisk {
   /** Null if there is no valid note. */
   record: ArchiveRecord | null;
   /** The full bundle and its increments; empty if there is no full bundle. */
@@ -92,7 +92,7 @@ export function parseArchiveRecord(text: string): ArchiveRecord | null {
 }
 
 /** Reads what is in the archive folder for a repository. Does not read the files themselves. */
-export async function readArchiveState(folder: string, key: string): Promise<ArchiveState> {
+export async function readArchiveOnDisk(folder: string, key: string): Promise<ArchiveOnDisk> {
   const path = join(folder, key);
   const [note, bundle] = await Promise.all([
     nullIfUnnamable(stat(noteName(path))),
@@ -148,7 +148,7 @@ export async function readArchiveRecord(
   folder: string,
   key: string,
 ): Promise<ArchiveRecord | null> {
-  const { record, isSettled } = await readArchiveState(folder, key);
+  const { record, isSettled } = await readArchiveOnDisk(folder, key);
   return isSettled ? record : null;
 }
 

@@ -3,7 +3,7 @@ import { addSuffix, archiveKey, isSameRepository } from '../../archives/base/arc
 import { openFound } from '../../archives/base/open-archive.ts';
 import { canonicalAddress } from '../../text/source-address.ts';
 import type { Source } from '../base/source.ts';
-import { readArchiveState } from './archive.ts';
+import { readArchiveOnDisk } from './archive.ts';
 
 const HASH_LENGTH = 8;
 
@@ -59,7 +59,7 @@ type ArchiveAddress = { address: string | null; isOthers: boolean } | null;
 
 /** Whose archive has this file name. An archive without an address may be the source's, unless it is another's. */
 async function findOwner(folder: string, key: string, name: string): Promise<ArchiveAddress> {
-  const { record, files } = await readArchiveState(folder, key);
+  const { record, files } = await readArchiveOnDisk(folder, key);
   if (record !== null && record.address !== null) {
     return { address: canonicalAddress(record.address), isOthers: false };
   }

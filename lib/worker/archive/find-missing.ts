@@ -3,14 +3,14 @@ import { basename, join } from 'node:path';
 import { noteName } from '../../archives/base/note.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { ExpectedArchive, MissingFile } from '../../records/recording/archive-looks.ts';
-import { readArchiveState } from './archive.ts';
+import { readArchiveOnDisk } from './archive.ts';
 import { findBadManifest, isOutdated } from './manifests.ts';
 
 /**
  * Finds the first file of an archive that is missing, cut off, or not the one that was recorded, without reading the
  * archive; null if none is. `there` are the names in the folder.
  */
-export async function findMissing(
+export async function findMissingFile(
   folder: string,
   { archiveKey: key, newest }: Pick<ExpectedArchive, 'archiveKey' | 'newest'>,
   there: ReadonlySet<string>,
@@ -18,7 +18,7 @@ export async function findMissing(
   const bundleFault = (text: string) => ({ kind: 'bundle', text }) as const;
   const partFault = (text: string) => ({ kind: 'part', text }) as const;
   if (!there.has(key)) return bundleFault(`${key} is missing`);
-  const { record, files, versions, obstacle } = await readArchiveState(folder, key);
+  const { record, files, versions, obstacle } = await readArchiveOnDisk(folder, key);
   if (obstacle !== null) return bundleFault(`${basename(obstacle)} is not a file`);
   const [bundle, ...increments] = files;
   if (bundle === undefined) return bundleFault(`${key} is missing`);

@@ -11,7 +11,7 @@ import { MAX_VERSIONS, type VersionEntry } from '../../archives/base/note.ts';
 import { setTime } from '../../durable-files.ts';
 import { nullIfMissing, readIfFile } from '../../files.ts';
 import type { RestorableVersion, VersionHash } from '../../records/recording/versions.ts';
-import type { ArchiveState } from './archive.ts';
+import type { ArchiveOnDisk } from './archive.ts';
 
 /** The numbers of all versions that have a manifest, in ascending order. */
 export async function listManifests(folder: string, key: string): Promise<number[]> {
@@ -21,7 +21,7 @@ export async function listManifests(folder: string, key: string): Promise<number
 }
 
 /** Reads the manifest of a version; null if it is missing or differs from the one that the note records. */
-export async function readManifest(
+export async function findManifest(
   folder: string,
   key: string,
   { version, manifest_sha256 }: VersionEntry,
@@ -52,7 +52,7 @@ export async function findBadManifest(
     const found = await nullIfMissing(stat(join(folder, name)));
     if (found?.isFile() === false) return `${name} is not a file`;
     if (found !== null && Math.round(found.mtimeMs) === Date.parse(entry.at)) continue;
-    if ((await readManifest(folder, key, entry)) === null) return `${name} was changed`;
+    if ((await findManifest(folder, key, entry)) === null) return `${name} was changed`;
   }
   return null;
 }
@@ -94,7 +94,7 @@ const NOTE_WAS_LOST = 'the note of the archive was lost, along with its warnings
 export async function readRecordedVersions(
   folder: string,
   key: string,
-  { record }: Pick<ArchiveState, 'record'>,
+  { record }: Pick<ArchiveOnDisk, 'record'>,
   known: readonly RestorableVersion[] | null,
 ): Promise<RecordedVersions> {
   if (record !== null) {

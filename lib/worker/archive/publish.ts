@@ -10,7 +10,7 @@ import {
 import { noteName } from '../../archives/base/note.ts';
 import { moveNew, setTime, syncFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { ArchiveRecord, ArchiveState } from './archive.ts';
+import type { ArchiveOnDisk, ArchiveRecord } from './archive.ts';
 
 /** Where an archive is, and a folder beside it for temporary files. */
 export interface Place {
@@ -35,7 +35,7 @@ export async function publishBundle(
     recordedSha256,
   }: {
     record: ArchiveRecord;
-    before: ArchiveState;
+    before: ArchiveOnDisk;
     /** SHA-256 of the archive in the database. */
     recordedSha256: string | null;
   },

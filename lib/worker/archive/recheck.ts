@@ -6,10 +6,10 @@ import {
   bundlesOf,
   findBadFile,
   type KeptArchive,
-  readArchiveState,
+  readArchiveOnDisk,
   withTimes,
 } from './archive.ts';
-import { dateManifest, readManifest } from './manifests.ts';
+import { dateManifest, findManifest } from './manifests.ts';
 import { settleNote } from './publish.ts';
 
 /** An archive that was checked within this time is not due yet. */
@@ -48,7 +48,7 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
   const scratch = await makeScratch(archiveFolder);
   try {
     for (const key of suspects) {
-      const { record, files } = await readArchiveState(archiveFolder, key);
+      const { record, files } = await readArchiveOnDisk(archiveFolder, key);
       if (record === null || files.length === 0) continue;
       const altered = await checkManifests(options, { key, record, scratch });
       if (altered !== null) found.altered.set(key, altered);
@@ -85,7 +85,7 @@ async function listDue(
     if (!name.endsWith('.bundle.json')) continue;
     const key = name.slice(0, -'.json'.length);
     if (suspects.has(key)) continue;
-    const { record, files, isSettled } = await readArchiveState(folder, key);
+    const { record, files, isSettled } = await readArchiveOnDisk(folder, key);
     // An archive that is being replaced is read back once it is written.
     if (record === null || files.length === 0 || record.replacing !== null) continue;
     const checkedAt = isSettled ? timeOf(record, now) : Number.NEGATIVE_INFINITY;
@@ -121,7 +121,7 @@ async function findAltered(
   { versions }: ArchiveRecord,
 ): Promise<string | null> {
   for (const entry of versions) {
-    if ((await readManifest(folder, key, entry)) !== null) await dateManifest(folder, key, entry);
+    if ((await findManifest(folder, key, entry)) !== null) await dateManifest(folder, key, entry);
     else {
       return `the manifest of version ${entry.version} is missing or was altered, so it cannot be restored: put the file back, or move the archive away`;
     }

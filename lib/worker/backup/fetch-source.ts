@@ -1,7 +1,7 @@
 import { GitError } from '../../git/git.ts';
 import type { Progress } from '../../git/progress.ts';
 import { counted, firstOf } from '../../text/units.ts';
-import type { ArchiveState } from '../archive/archive.ts';
+import type { ArchiveOnDisk } from '../archive/archive.ts';
 import { readRecordedVersions } from '../archive/manifests.ts';
 import type { Place } from '../archive/publish.ts';
 import { explainTransfer, transferChecked } from '../mirror/fetch.ts';
@@ -52,7 +52,7 @@ export interface Stage {
 export async function cloneFirst(
   options: Backup,
   { folder: archiveFolder, key }: Place,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
 ): Promise<Fetched | null> {
   const { git, mirrorFolder: folder } = options;
   const gitDir = mirrorPath(folder, key);
@@ -146,7 +146,7 @@ const describeDefect = (defect: string) => `archived despite a defect in the sou
 export async function fetchUpdate(
   options: Backup,
   place: Place,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
   { remote, stage }: { remote: RemoteRefs; stage: Stage },
 ): Promise<Fetched> {
   const { git, mirrorFolder } = options;

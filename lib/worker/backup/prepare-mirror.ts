@@ -6,11 +6,11 @@ import type { VersionEntry } from '../../archives/base/note.ts';
 import { nullIfMissing } from '../../files.ts';
 import { type Git, isGitFailure } from '../../git/git.ts';
 import type { VersionHash } from '../../records/recording/versions.ts';
-import type { ArchiveState } from '../archive/archive.ts';
+import type { ArchiveOnDisk } from '../archive/archive.ts';
 import {
+  findManifest,
   isOutdated,
   type RecordedVersions,
-  readManifest,
   readRecordedVersions,
 } from '../archive/manifests.ts';
 import type { Place } from '../archive/publish.ts';
@@ -37,7 +37,7 @@ const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
 /** A mirror that contains everything in the archive. */
 export interface PreparedMirror {
   mirror: Mirror;
-  before: ArchiveState;
+  before: ArchiveOnDisk;
   archived: ArchivedRefs;
   /** The branch of HEAD in the newest version of the archive; null if there is none. */
   archivedBranch: string | null;
@@ -53,7 +53,7 @@ type MirrorOptions = Pick<
 >;
 
 /** The state when the archive folder has no archive. */
-const noArchive: ArchiveState = {
+const noArchive: ArchiveOnDisk = {
   record: null,
   files: [],
   versions: [],
@@ -76,7 +76,7 @@ export function isMirrorDamage(message: string): boolean {
 export async function prepareMirror(
   options: MirrorOptions,
   { folder, key }: Place,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
   { gitDir, anyId }: { gitDir: string; anyId: string },
 ): Promise<PreparedMirror> {
   const { git, archiveFolder, now } = options;
@@ -144,7 +144,7 @@ async function repair(
     folder: string;
     key: string;
     mirror: Mirror;
-    before: ArchiveState;
+    before: ArchiveOnDisk;
     recorded: RecordedVersions;
   },
 ): Promise<PreparedMirror> {
@@ -190,7 +190,7 @@ export async function rebuildMirror(
   { git, archiveFolder }: MirrorOptions,
   gitDir: string,
   anyId: string,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
 ): Promise<Mirror | null> {
   if (before.files.length === 0) {
     await setMirrorAside(gitDir);
@@ -226,13 +226,13 @@ async function findInMirror(
   versions: readonly VersionEntry[],
 ): Promise<Pick<PreparedMirror, 'archived' | 'archivedBranch'> | null> {
   const [newest, ...older] = [...versions].reverse();
-  const manifest = newest === undefined ? null : await readManifest(folder, key, newest);
+  const manifest = newest === undefined ? null : await findManifest(folder, key, newest);
   if (manifest === null) return null;
   const refs = new Map(Object.entries(manifest.refs));
   const kept = new Map(await readKeptRefs(git, mirror));
   const known = new Set([...refs.values(), ...kept.values()]);
   for (const entry of older) {
-    const earlier = await readManifest(folder, key, entry);
+    const earlier = await findManifest(folder, key, entry);
     if (earlier === null) return null;
     for (const [name, id] of Object.entries(earlier.refs)) {
       if (!known.has(id)) kept.set(keptName(entry.version, name), id);

@@ -2,8 +2,8 @@ import { digestRefs } from '../../archives/base/manifest.ts';
 import type { VersionEntry } from '../../archives/base/note.ts';
 import type { RepoState } from '../../records/recording/repo-state.ts';
 import { listRestorable, notedAnomaly } from '../../records/recording/versions.ts';
-import { readArchiveState } from '../archive/archive.ts';
-import { isOutdated, readManifest } from '../archive/manifests.ts';
+import { readArchiveOnDisk } from '../archive/archive.ts';
+import { findManifest, isOutdated } from '../archive/manifests.ts';
 import type { Journal } from '../record/journal.ts';
 
 /** How many versions one log line names. */
@@ -25,7 +25,7 @@ export async function reconcileVersions(
   { newestVersion, restorableVersions, newestRestorable, confirmed }: RepoState,
 ): Promise<void> {
   if (newestVersion === undefined) return;
-  const { versions } = await readArchiveState(archiveFolder, archive.key);
+  const { versions } = await readArchiveOnDisk(archiveFolder, archive.key);
   // A note that was lost or replaced says nothing: the backup repairs the archive, or says what it lost.
   if (versions.length === 0 || isOutdated(versions, newestRestorable ?? null)) return;
   const newest = newestVersion ?? 0;
@@ -67,7 +67,7 @@ async function recordVersion(
   { repository, key }: Archive,
   entry: VersionEntry,
 ): Promise<void> {
-  const manifest = await readManifest(archiveFolder, key, entry);
+  const manifest = await findManifest(archiveFolder, key, entry);
   // It is detected and reported when the archive is reread.
   if (manifest === null) return;
   const refs = new Map(Object.entries(manifest.refs));

@@ -10,11 +10,11 @@ import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { listRestorable } from '../../records/recording/versions.ts';
 import {
+  type ArchiveOnDisk,
   type ArchiveRecord,
-  type ArchiveState,
   archiveBytes,
+  readArchiveOnDisk,
   readArchiveRecord,
-  readArchiveState,
 } from '../archive/archive.ts';
 import { isOutdated } from '../archive/manifests.ts';
 import type { Place } from '../archive/publish.ts';
@@ -151,7 +151,7 @@ export async function updateArchive(backup: Backup): Promise<Success> {
 /** Why a repository is fetched. */
 function describeBefore(
   { recordedVersions: { restorable } }: Backup,
-  { record, files }: ArchiveState,
+  { record, files }: ArchiveOnDisk,
 ): string {
   if (files.length === 0) return restorable > 0 ? 'its archive is missing' : 'no archive yet';
   return record === null && restorable > 0
@@ -163,8 +163,8 @@ function describeBefore(
 async function readTrusted(
   { archiveFolder, recordedVersions }: Backup,
   key: string,
-): Promise<ArchiveState> {
-  const state = await readArchiveState(archiveFolder, key);
+): Promise<ArchiveOnDisk> {
+  const state = await readArchiveOnDisk(archiveFolder, key);
   const { record } = state;
   // Without the full bundle, the note alone says what there was.
   const versions = state.files.length === 0 ? (record?.versions ?? []) : state.versions;
@@ -178,7 +178,7 @@ async function readTrusted(
 async function cloneAndWrite(
   backup: Backup,
   place: Place,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
 ): Promise<ArchiveRecord | null> {
   const cloned = await cloneFirst(backup, place, before);
   return cloned && writeUpdate(backup, place, withLost(backup, before, cloned));
@@ -188,7 +188,7 @@ async function cloneAndWrite(
 async function fetchAndWrite(
   backup: Backup,
   place: Place,
-  found: ArchiveState,
+  found: ArchiveOnDisk,
   remote: RemoteRefs,
 ): Promise<ArchiveRecord> {
   const stage: Stage = { isLocal: true, isPublished: false };
@@ -199,7 +199,7 @@ async function fetchAndWrite(
       return backup.tell(entry);
     },
   };
-  const update = async (before: ArchiveState) => {
+  const update = async (before: ArchiveOnDisk) => {
     const fetched = await fetchUpdate(staged, place, before, { remote, stage });
     return writeUpdate(staged, place, withLost(backup, found, fetched));
   };
@@ -224,7 +224,7 @@ async function fetchAndWrite(
  */
 async function findUnchanged(
   { archiveFolder, recordedSha256, isDamaged }: Backup,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
   remote: RemoteRefs,
 ): Promise<ArchiveRecord | null> {
   const { record, isSettled } = before;
@@ -237,7 +237,7 @@ async function findUnchanged(
 }
 
 /** The digest of an archive from an earlier release. Null if it cannot be read, so that it is rewritten. */
-async function digestArchived(folder: string, archive: ArchiveState): Promise<string | null> {
+async function digestArchived(folder: string, archive: ArchiveOnDisk): Promise<string | null> {
   try {
     return digestRefs((await readArchivedRefs(folder, archive)).refs);
   } catch (error) {
@@ -253,7 +253,7 @@ async function digestArchived(folder: string, archive: ArchiveState): Promise<st
 async function refuseEmptied(
   { tell }: Backup,
   key: string,
-  { record, files, versions }: ArchiveState,
+  { record, files, versions }: ArchiveOnDisk,
 ): Promise<Success> {
   if (files.length === 0) return { status: 'empty' };
   const last = versions.at(-1);
@@ -272,7 +272,7 @@ async function refuseEmptied(
 /** Marks what was fetched if the database lists an archive that is gone, for example because a disk is not mounted. */
 function withLost(
   { recordedVersions: { restorable } }: Backup,
-  { record, files }: ArchiveState,
+  { record, files }: ArchiveOnDisk,
   fetched: Fetched,
 ): Fetched {
   const isRepaired = fetched.before.versions.length > 0;

@@ -3,8 +3,8 @@ import { MAX_VERSIONS, type VersionEntry } from '../../archives/base/note.ts';
 import { GitError } from '../../git/git.ts';
 import { counted, firstOf } from '../../text/units.ts';
 import {
+  type ArchiveOnDisk,
   type ArchiveRecord,
-  type ArchiveState,
   findBadFile,
   withTimes,
 } from '../archive/archive.ts';
@@ -55,7 +55,7 @@ export async function writeUpdate(
 async function confirmArchive(
   { source, now, tell }: Backup,
   place: Place,
-  { record, files, versions }: ArchiveState,
+  { record, files, versions }: ArchiveOnDisk,
   refs: Refs,
 ): Promise<ArchiveRecord> {
   const [bundle] = files;

@@ -4,7 +4,7 @@ import {
   releaseDrillClaim,
   renewDrillClaim,
 } from '../../records/drills/due.ts';
-import { listRepositories } from '../../restore/list-archives.ts';
+import { listRestorableRepositories } from '../../restore/list-archives.ts';
 import { startHeartbeat } from '../archive/lease/heartbeat.ts';
 import type { CommandContext } from '../base/command-context.ts';
 import { unlessAway } from '../base/retry-database.ts';
@@ -43,7 +43,7 @@ export async function claimNext(
   // Without the database, failed drills of the stores are unknown, and a proof of the folder would end them.
   if (due === null || isLocked(deps, identityFile)) return null;
   // Without the database, earlier proofs are unknown except those in the spool, whose repositories are left out.
-  const { repositories } = await listRepositories(deps.archiveFolder);
+  const { repositories } = await listRestorableRepositories(deps.archiveFolder);
   const left = new Set([...without, ...(await listSpooledDrills(deps.dataFolder))]);
   const first = repositories.find((one) => one.includes('/') && !left.has(one.toLowerCase()));
   return first === undefined ? null : { ...isUnknown(first), isKnown: true };

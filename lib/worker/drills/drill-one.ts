@@ -11,11 +11,11 @@ import {
   FOLDER_STORAGE,
   type NewDrill,
 } from '../../records/drills/new-drill.ts';
-import type { RecordedVersion } from '../../records/drills/record.ts';
-import { listVersions } from '../../restore/list-archives.ts';
+import type { VersionHashes } from '../../records/drills/record.ts';
+import { listRestorableVersions } from '../../restore/list-archives.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { version } from '../../version.ts';
-import { readArchiveState } from '../archive/archive.ts';
+import { readArchiveOnDisk } from '../archive/archive.ts';
 import type { WorkerOptions } from '../base/command-context.ts';
 import type { Display } from '../base/display.ts';
 import type { AvailableArchive } from '../restore/archive-source.ts';
@@ -32,7 +32,7 @@ export interface DrillContext {
   /** Where scratch folders are created. */
   folder: string;
   /** What the database has recorded about a version; null if nothing, or if it is unreachable. */
-  findRecorded(repository: string, version: number): Promise<RecordedVersion | null>;
+  findRecorded(repository: string, version: number): Promise<VersionHashes | null>;
 }
 
 /** What to drill, and from where. */
@@ -101,7 +101,8 @@ export async function proveEmpty(
   { repository, foundEmptyAt, archiveFolder }: EmptyRequest,
 ): Promise<NewDrill | null> {
   const began = clock.now();
-  if ((await readArchiveState(archiveFolder, archiveKey(repository))).files.length > 0) return null;
+  if ((await readArchiveOnDisk(archiveFolder, archiveKey(repository))).files.length > 0)
+    return null;
   const isRecent = began - Date.parse(foundEmptyAt) <= MAX_EMPTY_AGE_MS;
   const found_empty_at = new Date(foundEmptyAt).toISOString();
   return {
@@ -208,7 +209,9 @@ async function versionOf({
 }: AvailableArchive): Promise<number | null> {
   if (choice !== 'newest' && 'version' in choice) return choice.version;
   try {
-    return (await listVersions(root, repository, findRecord)).versions.at(-1)?.version ?? null;
+    return (
+      (await listRestorableVersions(root, repository, findRecord)).versions.at(-1)?.version ?? null
+    );
   } catch {
     return null;
   }

@@ -3,7 +3,7 @@ import type { GitHostClient } from './client.ts';
 import { listPages } from './list-pages.ts';
 
 /** An installation of the app. */
-export interface Installation {
+export interface AppInstallation {
   id: number;
   account: string;
   /** `User` or `Organization`. */
@@ -37,8 +37,8 @@ export async function readAccount(client: GitHostClient): Promise<string> {
 }
 
 /** The installations of the app that the user can access. Throws RequestError, ZodError. */
-export async function listInstallations(client: GitHostClient): Promise<Installation[]> {
-  const installations: Installation[] = [];
+export async function listInstallations(client: GitHostClient): Promise<AppInstallation[]> {
+  const installations: AppInstallation[] = [];
   for await (const page of listPages(client, 'GET /user/installations', {}, installationPage)) {
     for (const { id, account, repository_selection, suspended_at } of page.installations) {
       installations.push({

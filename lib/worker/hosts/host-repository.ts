@@ -40,7 +40,7 @@ const name = /^[\w.-]+$/;
  * Whether it is a valid `owner/name`. It becomes a file name and part of a URL, and comes from an untrusted
  * host: it must not traverse paths or look like an option.
  */
-export function isRepositoryName(fullName: string): boolean {
+export function isSafeFullName(fullName: string): boolean {
   const [first = '', second = '', ...rest] = fullName.split('/');
   const isName = name.test(second) && !['.', '..', '.git'].includes(second);
   const isShort = isNamePart(first) && isNamePart(second);

@@ -5,7 +5,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { createGitHostClient } from '../hosts/client.ts';
 import { explainHostError } from '../hosts/errors.ts';
 import { type AppRecord, appFilePath, readApp, writeApp } from './app-file.ts';
-import { type Page, type PageUrls, serveLocalPage } from './local-page.ts';
+import { type LocalPage, type PageUrls, serveLocalPage } from './local-page.ts';
 import type { LoginCommand } from './login-commands.ts';
 import type { LoginSession } from './session.ts';
 
@@ -59,7 +59,7 @@ async function refuseToReplace({ folder, person }: LoginSession, force: boolean)
   );
 }
 
-function startPage(urls: PageUrls, command: AppCommand, hostUrl: string): Page {
+function startPage(urls: PageUrls, command: AppCommand, hostUrl: string): LocalPage {
   const { organization, appName } = command;
   const owner = organization === null ? '' : `organizations/${organization}/`;
   const action = new URL(`${hostUrl}/${owner}settings/apps/new`);

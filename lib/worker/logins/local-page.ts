@@ -14,7 +14,7 @@ const PAGE_LIFE_MS = 15 * 60_000;
 const LAST_ANSWER_MS = 2_000;
 
 /** A page: a heading, paragraphs of plain text, and at most one form. */
-export interface Page {
+export interface LocalPage {
   status: number;
   title: string;
   lines: string[];
@@ -35,7 +35,7 @@ interface LocalPageOptions<Value> {
   /** Is offered to open the address. */
   person: Pick<Person, 'say' | 'strong' | 'offer'>;
   /** The first page; null if the flow starts at the service. */
-  start: ((urls: PageUrls) => Page) | null;
+  start: ((urls: PageUrls) => LocalPage) | null;
   /** The address that the user opens. */
   opened(urls: PageUrls): string;
   /**
@@ -73,7 +73,7 @@ export async function serveLocalPage<Value>(options: LocalPageOptions<Value>): P
   const origin = `http://127.0.0.1:${port}`;
   const urls = { start: origin + path, callback: `${origin}/callback?state=${state}`, state };
 
-  async function answer(host = '', method?: string, target = '/'): Promise<Page> {
+  async function answer(host = '', method?: string, target = '/'): Promise<LocalPage> {
     // Against DNS rebinding: other web pages could reach this server only under their own host name.
     const ownHosts = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`);
     if (!ownHosts.includes(host.toLowerCase())) {
@@ -131,7 +131,7 @@ export async function serveLocalPage<Value>(options: LocalPageOptions<Value>): P
   }
 }
 
-function message(status: number, title: string, line: string): Page {
+function message(status: number, title: string, line: string): LocalPage {
   return { status, title, lines: [line] };
 }
 
@@ -149,7 +149,10 @@ async function close(server: ReturnType<typeof createServer>, clock: Clock): Pro
   await cut;
 }
 
-async function send(response: ServerResponse, { status, title, lines, form }: Page): Promise<void> {
+async function send(
+  response: ServerResponse,
+  { status, title, lines, form }: LocalPage,
+): Promise<void> {
   const fields = Object.entries(form?.fields ?? {}).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   );

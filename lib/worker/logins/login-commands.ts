@@ -8,16 +8,16 @@ export type LoginCommand =
       login: Extract<LoginName, `github:${string}`>;
       clientId: string | null;
       importToken: boolean;
-      store: StoreChoice;
+      store: KeychainChoice;
     }
-  | { name: 'login gateway'; paste: boolean; store: StoreChoice }
+  | { name: 'login gateway'; paste: boolean; store: KeychainChoice }
   | { name: 'app create'; appName: string | null; organization: string | null; force: boolean }
   | { name: 'auth status'; check: boolean; json: boolean }
   | { name: 'auth token gateway' }
   | { name: 'logout'; login: LoginName | 'all' };
 
 /** `file` forces the file; `auto` tries the keychain first. */
-export type StoreChoice = 'auto' | 'file';
+export type KeychainChoice = 'auto' | 'file';
 
 /** Adds the commands about logins. */
 export function addLogins(program: Command, found: (command: LoginCommand) => void): void {

@@ -8,7 +8,7 @@ import { createGatewayTransport, gatewayAuthUrl } from '../../gateway/transport.
 import { secretsEqual } from '../../security/crypto.ts';
 import { serveLocalPage } from './local-page.ts';
 import { plainLogin } from './login.ts';
-import type { LoginCommand, StoreChoice } from './login-commands.ts';
+import type { KeychainChoice, LoginCommand } from './login-commands.ts';
 import { describeStore, storesFor } from './login-store.ts';
 import type { LoginSession } from './session.ts';
 
@@ -17,7 +17,7 @@ interface Attempt {
   session: LoginSession;
   config: GatewayConfig;
   verifier: string;
-  choice: StoreChoice;
+  choice: KeychainChoice;
 }
 
 /** `login gateway`. Returns the exit code. Throws AppError for problems that the user can fix. */

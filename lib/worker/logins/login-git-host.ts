@@ -1,7 +1,7 @@
 import { RequestError } from '@octokit/request-error';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { type Installation, listInstallations, readAccount } from '../hosts/account.ts';
+import { type AppInstallation, listInstallations, readAccount } from '../hosts/account.ts';
 import { createGitHostClient, type GitHostClient } from '../hosts/client.ts';
 import { explainHostError } from '../hosts/errors.ts';
 import { type AppRecord, readApp } from './app-file.ts';
@@ -110,7 +110,7 @@ async function showInstallations(
   page: string,
 ): Promise<void> {
   const { person, connection, signal } = session;
-  let installations: Installation[];
+  let installations: AppInstallation[];
   try {
     installations = await listInstallations(clientWith(token, session));
   } catch (error) {

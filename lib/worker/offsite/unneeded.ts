@@ -1,6 +1,6 @@
 import { keysOf } from '../../stores/base/layout.ts';
 import { readStates, versionsOf } from '../../stores/reading/find-version.ts';
-import { type ListedArchive, listContents } from '../../stores/reading/list-contents.ts';
+import { type ArchiveInStore, listContents } from '../../stores/reading/list-contents.ts';
 import type { StoreReading } from '../../stores/reading/steady-read.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 import { findSuperseded, type KnownState } from './superseded.ts';
@@ -37,7 +37,7 @@ export async function findUnneeded(reading: StoreReading, ledger: Ledger): Promi
 /** If all states are of this machine's own unbroken chain, the last one has all that is kept. False if not. */
 function dropOwn(
   entry: LedgerEntry,
-  { states, objects }: ListedArchive,
+  { states, objects }: ArchiveInStore,
   { needed, dropped }: Unneeded,
 ): boolean {
   const { state, files } = entry;
@@ -65,7 +65,7 @@ function isOvertaken({ state, chain }: LedgerEntry, number: number): boolean {
 async function dropRead(
   reading: StoreReading,
   entry: LedgerEntry,
-  { states }: ListedArchive,
+  { states }: ArchiveInStore,
   { needed, dropped }: Unneeded,
 ): Promise<boolean> {
   // An encrypted state cannot be read here.

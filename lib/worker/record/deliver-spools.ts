@@ -35,7 +35,7 @@ export interface DeliveryRemark {
 }
 
 /** The outcome of the delivery. */
-export interface Delivery {
+export interface SpoolDelivery {
   /** Whether the database did not answer. */
   isAway: boolean;
   remarks: DeliveryRemark[];
@@ -50,7 +50,7 @@ export interface Delivery {
 export async function deliverSpools(
   { db, log }: { db: Database; log: Log },
   dataFolder: string,
-): Promise<Delivery> {
+): Promise<SpoolDelivery> {
   const remarks: DeliveryRemark[] = [];
   let last: DeliveredRun | null = null;
   let what = 'what it contains';

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import type { FindRecord } from '../../archives/base/archive-owner.ts';
 import type { VersionChoice } from '../../archives/chain/choose-version.ts';
 import { nullIfMissing } from '../../files.ts';
-import { describeUnnamed, listRepositories } from '../../restore/list-archives.ts';
+import { describeUnnamed, listRestorableRepositories } from '../../restore/list-archives.ts';
 
 /** Where archives are restored from. */
 export interface ArchiveSource {
@@ -45,7 +45,7 @@ export function openArchiveFolder(root: string, findRecord?: FindRecord): Archiv
   const known = findRecord === undefined ? {} : { findRecord };
   return {
     async list() {
-      const { repositories, others } = await listRepositories(root);
+      const { repositories, others } = await listRestorableRepositories(root);
       return {
         repositories,
         faults: [...others.map(describeUnnamed), ...(await listBlocked(root))],

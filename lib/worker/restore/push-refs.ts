@@ -9,7 +9,7 @@ const MAX_REFS = 500_000;
 const PUSH_TIMEOUT_MS = 12 * 60 * 60_000;
 
 /** The refs of a repository on a git host. */
-export interface RemoteRefs {
+export interface DestinationRefs {
   /** Object ids by ref name: branches, tags and notes. */
   refs: ReadonlyMap<string, string>;
   /** The branch of HEAD; null if the host does not report it. */
@@ -26,7 +26,7 @@ export interface PushedRefs {
 
 /** A repository on a git host. Its methods throw GitError. */
 export interface Remote {
-  list(): Promise<RemoteRefs>;
+  list(): Promise<DestinationRefs>;
   /**
    * Pushes branches, tags and notes, starting with the branch of HEAD. Deletes nothing. Returns which refs were
    * refused.
@@ -50,7 +50,7 @@ export async function readOwnRefs(git: Git, gitDir: string): Promise<PushedRefs>
 export function openRemote(git: Git, { location, protocols, isLocal }: Source): Remote {
   const options: GitOptions = { protocols, timeoutMs: PUSH_TIMEOUT_MS };
 
-  async function list(): Promise<RemoteRefs> {
+  async function list(): Promise<DestinationRefs> {
     const refs = new Map<string, string>();
     let headBranch: string | null = null;
     const args = ['ls-remote', '--symref', '--', location];

@@ -10,7 +10,7 @@ import type { WorkerOptions } from '../base/command-context.ts';
 import type { Display } from '../base/display.ts';
 import type { ArchiveSource } from './archive-source.ts';
 import { isKept, makeOwnFolder } from './download-folder.ts';
-import { openRemote, type PushedRefs, type RemoteRefs, readOwnRefs } from './push-refs.ts';
+import { type DestinationRefs, openRemote, type PushedRefs, readOwnRefs } from './push-refs.ts';
 import type { PushChoice, RestoreCommand } from './restore-commands.ts';
 import { restoreOne } from './restore-one.ts';
 
@@ -64,7 +64,7 @@ export async function restoreAndPush(
   }
 
   /** Throws NotPushed if something did not arrive. */
-  async function pushAll({ headBranch }: Restored, before: RemoteRefs): Promise<void> {
+  async function pushAll({ headBranch }: Restored, before: DestinationRefs): Promise<void> {
     try {
       const gitDir = command.isBare ? target : join(target, '.git');
       const own = await readOwnRefs(git, gitDir);
@@ -81,7 +81,7 @@ export async function restoreAndPush(
     }
   }
 
-  async function checkOverwriting({ refs }: RemoteRefs): Promise<void> {
+  async function checkOverwriting({ refs }: DestinationRefs): Promise<void> {
     if (refs.size === 0 || push.mayOverwrite) return;
     const what = `${address} is not empty: it has ${countRefs(refs.keys())}`;
     const isAgreed = await askToOverwrite(
@@ -97,7 +97,11 @@ export async function restoreAndPush(
     );
   }
 
-  function report({ wanted, others }: PushedRefs, after: RemoteRefs, branch: string | null): void {
+  function report(
+    { wanted, others }: PushedRefs,
+    after: DestinationRefs,
+    branch: string | null,
+  ): void {
     const print = (text: string) => io.stdout.write(`${text}\n`);
     const missing = [...wanted].filter(([name, id]) => after.refs.get(name) !== id);
     const there = [...wanted.keys()].filter((name) => after.refs.get(name) === wanted.get(name));

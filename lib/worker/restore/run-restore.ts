@@ -13,7 +13,7 @@ import { findEmptyAt } from '../../records/recorded-archive.ts';
 import {
   describeUnnamed,
   listArchives,
-  listVersions,
+  listRestorableVersions,
   type NamedArchive,
 } from '../../restore/list-archives.ts';
 import { WorkTreeTooLarge } from '../../restore/measure-work-tree.ts';
@@ -75,7 +75,7 @@ export async function runVersions(
     return 0;
   }
   const { versions, set_aside, ...found } = await unlessEmpty(options, repository, () =>
-    listVersions(root, repository),
+    listRestorableVersions(root, repository),
   );
   print({ repository, ...found, versions, set_aside }, () => {
     const table = formatTable([

@@ -16,7 +16,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { matchesPattern, patternFault } from '../../text/name-pattern.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 import { countRepositories } from '../../text/units.ts';
-import { findMissing } from '../archive/find-missing.ts';
+import { findMissingFile } from '../archive/find-missing.ts';
 import { commandAlertVariables, raiseAfterCommand } from '../base/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../base/command-context.ts';
 import { describeUser } from './person.ts';
@@ -117,7 +117,7 @@ async function forget(
     tracked.filter(({ name }) => spellings.has(name.toLowerCase())),
     async (_name, key) => {
       if (there === null) return null;
-      return findMissing(archiveFolder, { archiveKey: key, newest: null }, there);
+      return findMissingFile(archiveFolder, { archiveKey: key, newest: null }, there);
     },
   );
   for (const one of looked) {

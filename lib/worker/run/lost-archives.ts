@@ -12,7 +12,7 @@ import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 import { counted, firstOf } from '../../text/units.ts';
-import { findMissing } from '../archive/find-missing.ts';
+import { findMissingFile } from '../archive/find-missing.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
 import type { Source } from '../base/source.ts';
 import { RunStopped } from '../base/stop.ts';
@@ -105,7 +105,7 @@ async function lookIn(
   const limit = pLimit(AT_ONCE);
   const missing = new Map<string, MissingFile>();
   const look = async (one: ExpectedArchive) => {
-    const found = await findMissing(folder, one, there);
+    const found = await findMissingFile(folder, one, there);
     if (found !== null) missing.set(one.archiveKey, found);
   };
   await Promise.all(expected.map((one) => limit(look, one)));

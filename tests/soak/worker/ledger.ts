@@ -8,7 +8,7 @@ import {
 } from '../../../lib/archives/base/manifest.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { AppError } from '../../../lib/errors.ts';
-import { listVersions } from '../../../lib/restore/list-archives.ts';
+import { listRestorableVersions } from '../../../lib/restore/list-archives.ts';
 import { restoreVersion } from '../../../lib/restore/restore.ts';
 import { git, type TestRepository } from '../../support/git.ts';
 
@@ -43,7 +43,7 @@ export function createLedger(archives: string, source: TestRepository, target: s
 
   async function list() {
     try {
-      return (await listVersions(archives, REPOSITORY)).versions;
+      return (await listRestorableVersions(archives, REPOSITORY)).versions;
     } catch (error) {
       // Killed before the first archive existed, or even its folder.
       const codes = ['NOT_FOUND', 'SERVICE_UNAVAILABLE'];

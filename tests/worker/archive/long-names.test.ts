@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { archiveKey, isRepositoryName } from '../../../lib/archives/base/archive-name.ts';
-import { readArchiveState } from '../../../lib/worker/archive/archive.ts';
+import { readArchiveOnDisk } from '../../../lib/worker/archive/archive.ts';
 import { setAside } from '../../../lib/worker/archive/set-aside.ts';
 import { parseSource } from '../../../lib/worker/base/source.ts';
 import { useTemporaryFolder } from '../../support/folders.ts';
@@ -108,7 +108,7 @@ it('a part of an address that is longer than a file name is shortened', () => {
 describe('a file system with shorter names', () => {
   it('has no archive of a name that it cannot have', async () => {
     await writeFile(join(folder, 'file'), '');
-    expect(await readArchiveState(folder, `${'x'.repeat(300)}.bundle`)).toEqual({
+    expect(await readArchiveOnDisk(folder, `${'x'.repeat(300)}.bundle`)).toEqual({
       record: null,
       files: [],
       versions: [],

@@ -6,7 +6,7 @@ import { type Git, isGitFailure } from '../../../git/git.ts';
 import { addBundle, hasObjects, type Mirror, readHeader } from '../../mirror/mirror.ts';
 import { setKeptRefs } from '../../mirror/mirror-refs.ts';
 import type { Refs } from '../../mirror/refs.ts';
-import type { ArchiveState } from '../archive.ts';
+import type { ArchiveOnDisk } from '../archive.ts';
 
 /** The refs of an archive, according to the header of its last file. */
 export interface ArchivedRefs {
@@ -24,7 +24,7 @@ export class DamagedArchive extends Error {
 /** Reads the refs of an archive. Throws DamagedArchive. */
 export async function readArchivedRefs(
   folder: string,
-  { files }: Pick<ArchiveState, 'files'>,
+  { files }: Pick<ArchiveOnDisk, 'files'>,
 ): Promise<ArchivedRefs> {
   const archived = { refs: new Map<string, string>(), kept: new Map<string, string>() };
   const last = files.at(-1);
@@ -56,7 +56,7 @@ export async function bringArchive(
   git: Git,
   mirror: Mirror,
   folder: string,
-  { files }: Pick<ArchiveState, 'files'>,
+  { files }: Pick<ArchiveOnDisk, 'files'>,
   { refs, kept }: ArchivedRefs,
 ): Promise<void> {
   // Without files, nothing says what the mirror may drop.

@@ -8,7 +8,7 @@ import type { VersionHash } from '../../../records/recording/versions.ts';
 import type { VersionFacts } from '../../base/run-entry.ts';
 import type { Source } from '../../base/source.ts';
 import type { Mirror } from '../../mirror/mirror.ts';
-import { type ArchiveRecord, type ArchiveState, archiveBytes } from '../archive.ts';
+import { type ArchiveOnDisk, type ArchiveRecord, archiveBytes } from '../archive.ts';
 import type { BundleContents } from '../bundle-file.ts';
 import { listManifests } from '../manifests.ts';
 import { type Place, publishManifest } from '../publish.ts';
@@ -40,7 +40,7 @@ export interface VersionContents extends BundleContents {
   place: Place;
   mirror: Mirror;
   /** The previous archive, and its refs. */
-  before: ArchiveState;
+  before: ArchiveOnDisk;
   archived: ArchivedRefs;
   /** The versions in the archive. */
   versions: readonly VersionEntry[];
@@ -56,7 +56,7 @@ export interface VersionContents extends BundleContents {
 export async function nameVersions(
   source: Source,
   place: Place,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
   { refs }: ArchivedRefs,
 ): Promise<readonly VersionEntry[]> {
   if (before.versions.length > 0 || before.files.length === 0) return before.versions;
@@ -90,7 +90,7 @@ async function nextVersion(
 }
 
 /** The files of an archive, as listed in a manifest. */
-export function listFiles({ files }: ArchiveState): VersionManifest['files'] {
+export function listFiles({ files }: ArchiveOnDisk): VersionManifest['files'] {
   return files.map(({ name, sha256, sizeBytes }) => ({ name, sha256, size_bytes: sizeBytes }));
 }
 

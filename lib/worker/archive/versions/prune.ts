@@ -8,7 +8,7 @@ import type { Mirror } from '../../mirror/mirror.ts';
 import { setKeptRefs } from '../../mirror/mirror-refs.ts';
 import type { Refs } from '../../mirror/refs.ts';
 import { type ArchiveRecord, bundlesOf, findBadFile } from '../archive.ts';
-import { readManifest } from '../manifests.ts';
+import { findManifest } from '../manifests.ts';
 import { type Place, settleNote } from '../publish.ts';
 import { type Hold, selectPruned } from '../retention.ts';
 import { findOverwritten } from './overwritten.ts';
@@ -93,7 +93,7 @@ export async function findKept(
   const needed = new Map<string, string>();
   const nameOf = new Map<string, string>();
   for (const entry of [...older].reverse()) {
-    const manifest = await readManifest(place.folder, place.key, entry);
+    const manifest = await findManifest(place.folder, place.key, entry);
     if (manifest === null)
       throw new PruningRefused(`the manifest of version ${entry.version} is missing or altered`);
     for (const [name, id] of Object.entries(manifest.refs)) {

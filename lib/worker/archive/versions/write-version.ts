@@ -6,7 +6,7 @@ import { nullIfMissing } from '../../../files.ts';
 import { GitError } from '../../../git/git.ts';
 import type { VersionFacts } from '../../base/run-entry.ts';
 import { type Mirror, repack } from '../../mirror/mirror.ts';
-import { type ArchiveRecord, type ArchiveState, sealBundle } from '../archive.ts';
+import { type ArchiveOnDisk, type ArchiveRecord, sealBundle } from '../archive.ts';
 import { measureNew, writeFullBundle, writeIncrement } from '../bundle-file.ts';
 import { uncountedFigures } from '../figures.ts';
 import {
@@ -53,7 +53,7 @@ export async function writeVersion(
   return rewrite(options, contents);
 }
 
-function isFullDue({ incrementsFromBytes }: VersionOptions, { files }: ArchiveState): boolean {
+function isFullDue({ incrementsFromBytes }: VersionOptions, { files }: ArchiveOnDisk): boolean {
   const [bundle, ...increments] = files;
   if (bundle === undefined || bundle.sizeBytes < incrementsFromBytes) return true;
   const bytes = increments.reduce((total, { sizeBytes }) => total + sizeBytes, 0);
@@ -100,7 +100,7 @@ async function append(
 /** The note's facts about the current full bundle, whose modification time may differ from the note. */
 async function currentBundle(
   record: ArchiveRecord,
-  before: ArchiveState,
+  before: ArchiveOnDisk,
   place: Place,
 ): Promise<ArchiveRecord> {
   const { folder, key } = place;
@@ -204,7 +204,7 @@ function originOf({ source }: VersionOptions, { refs, headBranch }: VersionConte
   };
 }
 
-function listIncrements({ files }: ArchiveState): Increment[] {
+function listIncrements({ files }: ArchiveOnDisk): Increment[] {
   return files.slice(1).map(({ name, sha256, sizeBytes, blob, modifiedMs }) => {
     if (sha256 === null) throw new Error('an increment without a recorded SHA-256');
     return {
@@ -216,7 +216,10 @@ function listIncrements({ files }: ArchiveState): Increment[] {
 }
 
 /** Increments that the note calls obsolete, but that a run was killed before deleting. */
-async function listObsolete({ folder }: Place, { record, files }: ArchiveState): Promise<string[]> {
+async function listObsolete(
+  { folder }: Place,
+  { record, files }: ArchiveOnDisk,
+): Promise<string[]> {
   const left: string[] = [];
   for (const name of record?.obsolete ?? []) {
     const isUsed = files.some((file) => file.name === name);

@@ -4,7 +4,7 @@ import { parseKey } from '../../../stores/base/layout.ts';
 import type { StoredObject } from '../../../stores/base/object-store.ts';
 import { readStates, versionsOf } from '../../../stores/reading/find-version.ts';
 import { hashDecrypted, hashObject } from '../../../stores/reading/hash-object.ts';
-import type { ListedArchive } from '../../../stores/reading/list-contents.ts';
+import type { ArchiveInStore } from '../../../stores/reading/list-contents.ts';
 import { isRefusal, ObjectFault } from '../../../stores/reading/object-fault.ts';
 import type { ReadState } from '../../../stores/reading/read-state.ts';
 import { counted } from '../../../text/units.ts';
@@ -27,9 +27,9 @@ export interface CheckCounts {
 }
 
 /** Checks the archives of a store. */
-export interface ArchiveCheck {
+export interface StoredArchiveCheck {
   counts: CheckCounts;
-  run(archive: ListedArchive): Promise<void>;
+  run(archive: ArchiveInStore): Promise<void>;
   /** To be called after all archives: reports archives that this machine stored and that no longer exist. */
   findLost(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function createArchiveCheck(
   { store, reading }: CommandStore,
   isDeep: boolean,
   report: StoreReport,
-): ArchiveCheck {
+): StoredArchiveCheck {
   const counts: CheckCounts = {
     ...{ archives: 0, states: 0, objects: 0, bytes: 0 },
     ...{ unneeded: 0, unneededBytes: 0 },
@@ -61,7 +61,7 @@ export function createArchiveCheck(
 
   const seen = new Set<string>();
 
-  async function run(archive: ListedArchive): Promise<void> {
+  async function run(archive: ArchiveInStore): Promise<void> {
     const { states, objects, name } = archive;
     seen.add(name);
     counts.archives++;
@@ -84,7 +84,7 @@ export function createArchiveCheck(
   }
 
   /** The oldest states may have been pruned, but none in between. */
-  function findGaps({ states }: ListedArchive): void {
+  function findGaps({ states }: ArchiveInStore): void {
     for (const [index, { number, key }] of states.entries()) {
       const before = states[index - 1]?.number ?? number - 1;
       const [first, last] = [before + 1, number - 1];
@@ -96,7 +96,7 @@ export function createArchiveCheck(
   }
 
   /** The last state that this machine stored may have been pruned, but only if there is a newer one. */
-  async function findOwn({ name, states }: ListedArchive): Promise<void> {
+  async function findOwn({ name, states }: ArchiveInStore): Promise<void> {
     const archive = (await stored()).get(name);
     const own = archive === undefined ? null : ((await ledger.read(archive))?.state ?? null);
     if (own === null) return;
@@ -117,7 +117,7 @@ export function createArchiveCheck(
     }
   }
 
-  async function compareWithStates({ states, objects }: ListedArchive): Promise<Needs> {
+  async function compareWithStates({ states, objects }: ArchiveInStore): Promise<Needs> {
     const needed = new Map<string, Set<number>>();
     const contents = new Map<string, Set<string>>();
     let areAllRead = true;
@@ -161,7 +161,7 @@ export function createArchiveCheck(
   }
 
   /** Without an identity: compares with what this machine stored. */
-  async function compareWithLedger({ name, objects, states }: ListedArchive): Promise<Needs> {
+  async function compareWithLedger({ name, objects, states }: ArchiveInStore): Promise<Needs> {
     const archive = (await stored()).get(name);
     const entry = archive === undefined ? null : await ledger.read(archive);
     if (entry === null) {
@@ -195,7 +195,7 @@ export function createArchiveCheck(
     else if (found !== size) report.fault(`${key} has ${found} of the ${size} bytes it must have`);
   }
 
-  async function readAll({ objects }: ListedArchive, needs: Needs): Promise<void> {
+  async function readAll({ objects }: ArchiveInStore, needs: Needs): Promise<void> {
     await pLimit(AT_ONCE).map([...objects.values()], async (object) => {
       const parsed = parseKey(object.key);
       if (parsed?.kind !== 'object') return;

@@ -20,7 +20,7 @@ import { addressOf, readTarget } from '../destination/target.ts';
 import { openNaming } from '../offsite.ts';
 import { createSender, type Storing } from '../sender.ts';
 import {
-  findUncovered,
+  findFilesNotMigrated,
   isPublished,
   type MigratedArchive,
   readArchives,
@@ -132,7 +132,7 @@ async function migrate(
     }
     const good = sent.filter(({ storing }) => storing.status !== 'failed');
     const keys = new Set(good.map(({ archive }) => archive.kept.key));
-    const left = findUncovered(roots, keys, (await repository.inspect()).files, naming);
+    const left = findFilesNotMigrated(roots, keys, (await repository.inspect()).files, naming);
     if (left.length === 0) await repository.removeFiles(roots);
     await sender.settle();
     for (const { archive, storing } of sent) {

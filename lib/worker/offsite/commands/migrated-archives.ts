@@ -70,7 +70,7 @@ export function isPublished(
 }
 
 /** The files at the root whose archives are not in parts. `sent` lists the file names of archives that will be. */
-export function findUncovered(
+export function findFilesNotMigrated(
   roots: readonly string[],
   sent: ReadonlySet<string>,
   files: ReadonlyMap<string, string>,

@@ -1,7 +1,7 @@
 import { type StoredObject, StoreFault } from '../../../stores/base/object-store.ts';
 import type { StateFile } from '../../../stores/base/store-state.ts';
 import { readStates } from '../../../stores/reading/find-version.ts';
-import type { ListedArchive, ListedState } from '../../../stores/reading/list-contents.ts';
+import type { ArchiveInStore, ListedState } from '../../../stores/reading/list-contents.ts';
 import type { ObjectFault } from '../../../stores/reading/object-fault.ts';
 import { counted, formatBytes } from '../../../text/units.ts';
 import type { WorkerOptions } from '../../base/command-context.ts';
@@ -54,7 +54,7 @@ interface Plan {
 /** What can be removed from an archive; null if nothing, or if something is wrong with it. */
 async function planPruning(
   { reading }: CommandStore,
-  { name, objects, states }: ListedArchive,
+  { name, objects, states }: ArchiveInStore,
   before: number,
   report: StoreReport,
 ): Promise<Plan | null> {
@@ -105,7 +105,7 @@ async function planPruning(
 /** False, and nothing is removed, if the archive has changed since it was listed. */
 async function remove(
   { store }: CommandStore,
-  { states, name }: ListedArchive,
+  { states, name }: ArchiveInStore,
   plan: Plan,
   report: StoreReport,
 ): Promise<boolean> {

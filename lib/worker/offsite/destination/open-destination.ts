@@ -17,7 +17,7 @@ import { openPushClone, type PushClone } from './push-clone.ts';
 import { addressOf, type PushTarget } from './target.ts';
 
 /** The outcome of delivering an archive. */
-export type Delivery =
+export type PushOutcome =
   | { status: 'pushed' }
   /** The destination already had it. */
   | { status: 'there' }
@@ -26,7 +26,7 @@ export type Delivery =
 /** Where a run's archives are pushed. */
 export interface Destination {
   /** Throws file system errors, or the signal's reason. */
-  deliver(source: Source, archive: KeptArchive): Promise<Delivery>;
+  deliver(source: Source, archive: KeptArchive): Promise<PushOutcome>;
   /** The current figures of the destination. Throws like `deliver`, and GitError. */
   measure(): Promise<DestinationFigures>;
   /** Removes temporary files. */
@@ -92,7 +92,7 @@ export function openDestination(options: DestinationOptions): Destination {
     }
   }
 
-  async function deliver(source: Source, { key, record }: KeptArchive): Promise<Delivery> {
+  async function deliver(source: Source, { key, record }: KeptArchive): Promise<PushOutcome> {
     const largest = Math.max(...listFiles(key, record).map(({ sizeBytes }) => sizeBytes));
     if (largest > MAX_FILE_BYTES) {
       const limit = `the limit of ${formatBytes(MAX_FILE_BYTES)} for a file`;

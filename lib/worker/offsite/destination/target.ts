@@ -6,7 +6,7 @@ import {
 } from '../../../config/stores/store-address.ts';
 import { AddressError } from '../../../text/source-address.ts';
 import { parseLocation } from '../../base/source.ts';
-import { isRepositoryName } from '../../hosts/host-repository.ts';
+import { isSafeFullName } from '../../hosts/host-repository.ts';
 
 /** The repository that archives are pushed to (BACKUP_REPO_PATH). */
 export interface PushTarget {
@@ -51,7 +51,7 @@ function describeTarget(location: string, isLocal: boolean, protocols: string): 
   const repository = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
   return {
     ...{ location, kind, hostname, protocols },
-    repository: isRepositoryName(repository) ? repository : null,
+    repository: isSafeFullName(repository) ? repository : null,
   };
 }
 

@@ -9,13 +9,13 @@ import type { Source, SourceUse } from '../../base/source.ts';
 import { RunStopped } from '../../base/stop.ts';
 import { createGitHostClient, type GitHostClient } from '../../hosts/client.ts';
 import { explainHostError } from '../../hosts/errors.ts';
-import { isRepositoryName, type ListedRepository } from '../../hosts/host-repository.ts';
+import { isSafeFullName, type ListedRepository } from '../../hosts/host-repository.ts';
 import { DISABLED, describeAccess, lookUpRepository } from '../../hosts/look-up.ts';
 import type { HostAccess } from '../../logins/host-access.ts';
 import { logInAgain } from '../../logins/messages.ts';
 import { openTokenSource, type TokenSource } from '../../logins/token-source.ts';
 import { listByAccounts, listByInstallations, NothingListed } from './list-repositories.ts';
-import { findMissing, listArchivedFrom } from './missing.ts';
+import { findMissingRepositories, listArchivedFrom } from './missing.ts';
 
 interface DiscoveryOptions {
   /** Reads the repositories that have an archive; empty if that is not recorded. */
@@ -93,7 +93,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     found.set(key, source);
   }
   const known = (await tracked()).filter(({ isForgotten }) => !isForgotten);
-  const missing = await findMissing({
+  const missing = await findMissingRepositories({
     tracked: known,
     archiveFolder,
     hostUrl: connection.hostUrl,
@@ -137,7 +137,7 @@ function sourceOf(
 ): Source {
   const { hostUrl } = access.connection;
   const { full_name: fullName, archived, fork, disabled } = listed;
-  const hasValidName = isRepositoryName(fullName);
+  const hasValidName = isSafeFullName(fullName);
   const fault = disabled ? DISABLED : null;
   return {
     name: hasValidName ? fullName : cleanText(fullName, 250),

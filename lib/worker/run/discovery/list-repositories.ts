@@ -11,7 +11,7 @@ import { hostRepository, type ListedRepository } from '../../hosts/host-reposito
 import { listPages } from '../../hosts/list-pages.ts';
 
 /** The repositories that were found, and notes about those that were left out. */
-export interface Listing {
+export interface RepositoryListing {
   repositories: ListedRepository[];
   notes: { level: 'info' | 'warn'; text: string }[];
   /** Accounts whose repositories cannot be listed. */
@@ -43,7 +43,7 @@ const hint = 'install it on each account to back up, or set GIT_DISCOVERY=accoun
 export async function listByInstallations(
   client: GitHostClient,
   { ORG_ACCOUNT, PROJECT_ACCOUNT }: Accounts,
-): Promise<Listing> {
+): Promise<RepositoryListing> {
   const installations = await listInstallations(client);
   if (installations.length === 0) {
     throw new NothingListed(`the app is not installed on any accessible account: ${hint}`);
@@ -53,7 +53,7 @@ export async function listByInstallations(
       'the app is suspended on all accounts on which it is installed: unsuspend it there, or set GIT_DISCOVERY=accounts',
     );
   }
-  const listing: Listing = { repositories: [], notes: [], unread: [] };
+  const listing: RepositoryListing = { repositories: [], notes: [], unread: [] };
   for (const { id, account, selection, isSuspended } of installations) {
     const name = cleanText(account, 100);
     if (isSuspended) {
@@ -87,8 +87,8 @@ export async function listByInstallations(
 export async function listByAccounts(
   clientFor: (use: SourceUse) => GitHostClient,
   { ORG_ACCOUNT, PROJECT_ACCOUNT }: Accounts,
-): Promise<Listing> {
-  const listing: Listing = { repositories: [], notes: [], unread: [] };
+): Promise<RepositoryListing> {
+  const listing: RepositoryListing = { repositories: [], notes: [], unread: [] };
   // First, so that private repositories are read with a token that can see them.
   const visible = { visibility: 'private', affiliation: 'owner,collaborator,organization_member' };
   const ownPages = listPages(clientFor('private'), 'GET /user/repos', visible, repositoryList);
@@ -126,7 +126,7 @@ async function accountList(client: GitHostClient, account: string, variable: str
 }
 
 function leaveOut(
-  { notes, unread }: Listing,
+  { notes, unread }: RepositoryListing,
   account: string,
   plan: 'suspended' | 'not_installed',
 ): void {
@@ -137,7 +137,7 @@ function leaveOut(
 }
 
 function add(
-  { repositories }: Listing,
+  { repositories }: RepositoryListing,
   found: readonly z.output<typeof hostRepository>[],
   use: SourceUse,
 ): void {

@@ -47,7 +47,9 @@ export async function listArchivedFrom(
  * Finds repositories that have an archive from this host (according to its note) but are no longer listed, and
  * why. Their archives are kept.
  */
-export async function findMissing(options: MissingOptions): Promise<MissingRepository[]> {
+export async function findMissingRepositories(
+  options: MissingOptions,
+): Promise<MissingRepository[]> {
   const { tracked, archiveFolder, hostUrl, listed, addresses, lookUp } = options;
   const missing: MissingRepository[] = [];
   for (const { repository, archiveKey: key } of tracked) {

@@ -18,7 +18,7 @@ import { describeOutcome, type EndedRun } from '../watching/report.ts';
 import type { EnteredRun } from './enter-run.ts';
 import { removeFolderToken } from './folder-token.ts';
 import { noSpool } from './member-store.ts';
-import { recordLost } from './shared-jobs.ts';
+import { recordLostJob } from './shared-jobs.ts';
 
 /** Finishes the run once all jobs are done: records the jobs that no member could do, and takes the snapshot. */
 export async function concludeJobs(
@@ -30,7 +30,7 @@ export async function concludeJobs(
   const { journal } = context;
   const left = await journal.store.read((db) => takeLeftJobs(db, member), noSpool);
   for (const { repository, id } of left) held.set(repository, id);
-  for (const job of left) await recordLost(journal, job.repository, whyLeft(job));
+  for (const job of left) await recordLostJob(journal, job.repository, whyLeft(job));
   const listed = await journal.store.read((db) => listRunJobs(db, member.runId), noSpool);
   const names = listed.map(({ repository }) => repository);
   await storeSnapshot(context, names, destination);

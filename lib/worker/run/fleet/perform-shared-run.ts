@@ -7,7 +7,7 @@ import { deliverSpools } from '../../record/deliver-spools.ts';
 import type { RunDeps } from '../run-deps.ts';
 import type { RunReport } from '../watching/report.ts';
 import { findOrStart } from './enter-run.ts';
-import { databaseUnreachable, takePart } from './take-part.ts';
+import { explainUnreachable, takePart } from './take-part.ts';
 
 /**
  * Joins the run that workers on several machines share, or starts it and lists its repositories: `given`, or those
@@ -33,7 +33,7 @@ export async function performSharedRun(
   let hasEntered = false;
   try {
     const { isAway, remarks } = await deliverSpools(deps, deps.dataFolder);
-    if (isAway) throw databaseUnreachable();
+    if (isAway) throw explainUnreachable();
     for (;;) {
       const entered = await needDatabase(() => findOrStart(deps, lease, given));
       const isFirst = !hasEntered;
@@ -56,6 +56,6 @@ async function needDatabase<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    throw isDatabaseUnavailable(error) ? databaseUnreachable(error) : error;
+    throw isDatabaseUnavailable(error) ? explainUnreachable(error) : error;
   }
 }

@@ -7,7 +7,7 @@ import { parseLocation, type Source } from '../../base/source.ts';
 import { describeRefusedLogin } from '../../base/stop.ts';
 import { createGitHostClient } from '../../hosts/client.ts';
 import { isLoginRefused } from '../../hosts/errors.ts';
-import { isRepositoryName } from '../../hosts/host-repository.ts';
+import { isSafeFullName } from '../../hosts/host-repository.ts';
 import { describeAccess, lookUpRepository } from '../../hosts/look-up.ts';
 import type { HostAccess } from '../../logins/host-access.ts';
 import { openTokenSource } from '../../logins/token-source.ts';
@@ -47,7 +47,7 @@ export function createJobBuilder(access: HostAccess, mayPush: boolean): JobBuild
     const { hostUrl } = access.connection;
     const address = location.startsWith(`${hostUrl}/`) ? location.slice(hostUrl.length + 1) : '';
     const fullName = address.endsWith('.git') ? address.slice(0, -'.git'.length) : '';
-    const isValid = isRepositoryName(fullName) && isNameOf(name, fullName, location);
+    const isValid = isSafeFullName(fullName) && isNameOf(name, fullName, location);
     if (!isValid && fault === null) throw new Error('its job has an address of another host');
     const token = async () => (await tokens()).source(use);
     const { connection, notify } = access;

@@ -65,7 +65,7 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
       if (error instanceof RunStopped) throw error;
       const reason = messageOf(error);
       const text = onMachine(`${reason}: it was not backed up`, member.hostName);
-      await recordLost(journal, repository, text);
+      await recordLostJob(journal, repository, text);
       return null;
     }
   };
@@ -105,7 +105,7 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
 }
 
 /** Records that a repository could not be backed up by any member. */
-export async function recordLost(
+export async function recordLostJob(
   journal: Journal,
   repository: string,
   errorMessage: string,

@@ -31,7 +31,7 @@ const LAST_PATIENCE_MS = 5_000;
 const TAKEN = "the run was ended, or others have taken over this worker's repositories";
 
 /** The error of a shared run whose database is unreachable. */
-export function databaseUnreachable(cause?: unknown): AppError {
+export function explainUnreachable(cause?: unknown): AppError {
   const text = 'the database is unreachable, and --join needs it: a run without --join does not';
   return new AppError('SERVICE_UNAVAILABLE', text, { cause });
 }
@@ -121,7 +121,7 @@ export async function takePart(
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
     // This worker's leases end by themselves, and the others continue.
-    const errorMessage = stopped?.message ?? databaseUnreachable().message;
+    const errorMessage = stopped?.message ?? explainUnreachable().message;
     return { status: 'left', id: run.id, ...mine, errorMessage, exitCode: 1 };
   }
 }

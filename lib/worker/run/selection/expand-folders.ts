@@ -6,7 +6,7 @@ import { openFileCalls, UnansweredCall } from '../../../processes/file-calls.ts'
 import type { TrackedRepository } from '../../../records/recording/repo-state.ts';
 import { AddressError } from '../../../text/source-address.ts';
 import { countRepositories } from '../../../text/units.ts';
-import { readArchiveState } from '../../archive/archive.ts';
+import { readArchiveOnDisk } from '../../archive/archive.ts';
 import { isRepository, statOrNull } from '../../backup/is-repository.ts';
 import { parseLocation, type Source } from '../../base/source.ts';
 
@@ -194,7 +194,7 @@ async function readAddresses(
 ): Promise<string[]> {
   const limit = pLimit(AT_ONCE);
   const read = async ({ archiveKey }: TrackedRepository) =>
-    (await readArchiveState(archiveFolder, archiveKey)).record?.address ?? [];
+    (await readArchiveOnDisk(archiveFolder, archiveKey)).record?.address ?? [];
   const kept = tracked.filter(({ isForgotten }) => !isForgotten);
   return (await Promise.all(kept.map((one) => limit(read, one)))).flat();
 }
