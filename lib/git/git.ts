@@ -236,7 +236,9 @@ export function createGit(
   const readConfigured = async (name: string) => {
     try {
       // Not in the folder of this process, which may be a repository with settings of its own.
-      return (await readBytes(['-C', '/', 'config', '--get', name])).length > 0;
+      const args = ['-C', '/', 'config', '--get', name];
+      // Whatever the default is: a call that may use ssh would wait for this one.
+      return (await readBytes(args, { protocols: 'file' })).length > 0;
     } catch (error) {
       if (isGitFailure(error)) return false;
       throw error;

@@ -19,6 +19,7 @@ import {
   addForgetCommand,
   type ForgetCommand,
 } from './review/review-commands.ts';
+import { addSourceCommands, type SourceCommand } from './sources/source-commands.ts';
 
 export interface RunCommand {
   name: 'run';
@@ -59,6 +60,7 @@ export type WorkerCommand =
   | ListStoreCommand
   | StoreCommand
   | AnomalyCommand
+  | SourceCommand
   | ForgetCommand
   | DrillCommand
   | LoginCommand;
@@ -74,6 +76,7 @@ export function parseWorkerCommand(args: readonly string[], folder: string): Wor
   addRestoreCommands(program, folder, (command) => found.push(command));
   addStoreCommands(program, (command) => found.push(command));
   addDrillCommand(program, (command) => found.push(command));
+  addSourceCommands(program, (command) => found.push(command));
   addAnomalyCommands(program, (command) => found.push(command));
   addForgetCommand(program, (command) => found.push(command));
   addLogins(program, (command) => found.push(command));

@@ -60,6 +60,7 @@ function foldersOf({ environment }: WorkerOptions, command: WorkerCommand): stri
     case 'versions':
     case 'drill':
     case 'forget':
+    case 'sources-remove':
     case 'store-check':
     case 'store-migrate':
       return [archivePath(config), data];
@@ -112,6 +113,12 @@ async function perform(options: WorkerOptions, command: WorkerCommand): Promise<
       return (await import('./review/run-anomalies.ts')).runAnomalies(options, command);
     case 'forget':
       return (await import('./review/run-forget.ts')).runForget(options, command);
+    case 'sources-list':
+    case 'sources-add':
+    case 'sources-remove':
+    case 'sources-pause':
+    case 'sources-resume':
+      return (await import('./sources/run-sources.ts')).runSources(options, command);
     default: {
       const { runLoginCommand } = await import('./logins/commands.ts');
       const { openLoginSession } = await import('./logins/session.ts');

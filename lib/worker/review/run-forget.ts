@@ -42,7 +42,7 @@ export function runForget(options: WorkerOptions, command: ForgetCommand): Promi
     if (command.names.length === 0 && !command.isNever) return listAll(db, say);
     const done = command.isUndo
       ? await undo(db, command.names, say)
-      : await forget(db, archivePath(config), command, say);
+      : await forgetNamed(db, archivePath(config), command, say);
     if (done.changed > 0) await raiseAfterCommand(context, config);
     return done.exitCode;
   });
@@ -55,6 +55,10 @@ async function listAll(db: Database, say: Say): Promise<number> {
   for (const { name, at, by } of forgotten) say(`${name}: forgotten ${at} by ${by}`);
   if (forgotten.length === 0) say('Nothing is forgotten.');
   return 0;
+}
+
+interface Forgetting extends Pick<ForgetCommand, 'names' | 'nothingKept'> {
+  isNever?: boolean;
 }
 
 interface Done {
@@ -80,11 +84,11 @@ async function undo(db: Database, names: readonly string[], say: Say): Promise<D
   return done;
 }
 
-/** Forgets what matches. What nothing is kept of stays, unless the user knows. */
-async function forget(
+/** Forgets what matches, and says so. What nothing is kept of stays, unless the user knows. */
+export async function forgetNamed(
   db: Database,
   archiveFolder: string,
-  { names, isNever, nothingKept }: ForgetCommand,
+  { names, isNever = false, nothingKept }: Forgetting,
   say: Say,
 ): Promise<Done> {
   const done = { changed: 0, exitCode: 0 };

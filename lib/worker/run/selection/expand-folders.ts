@@ -105,20 +105,20 @@ async function lookInto(folder: string): Promise<Held | null> {
 }
 
 /** What is directly in a folder. */
-interface Held {
+export interface Held {
   /** The repositories, by name. */
   repositories: string[];
   /** Paths whose backup would be that of a repository beside them. */
   doubles: Map<string, Double>;
 }
 
-interface Double {
+export interface Double {
   of: string;
   kind: 'a link to' | 'a worktree of';
 }
 
 /** The repositories directly in a folder; none if it cannot be read: its backup says why. */
-async function listRepositories(folder: string): Promise<Held> {
+export async function listRepositories(folder: string): Promise<Held> {
   const limit = pLimit(LOOKS_AT_ONCE);
   try {
     const names = await readdir(folder);
