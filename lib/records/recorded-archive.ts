@@ -37,3 +37,14 @@ export async function findEmptyAt(db: Database, repository: string): Promise<str
   const [row] = await db.query<{ at: string }>(selectEmpty, [repository]);
   return row?.at ?? null;
 }
+
+const countArchives: Statement = {
+  name: 'count_archives',
+  text: `SELECT count(*)::int AS recorded FROM worker_repo_state WHERE archive_key LIKE '%.bundle'`,
+};
+
+/** How many archives are recorded, also of lost and forgotten repositories. */
+export async function countRecordedArchives(db: Database): Promise<number> {
+  const [row] = await db.query<{ recorded: number }>(countArchives, []);
+  return row?.recorded ?? 0;
+}

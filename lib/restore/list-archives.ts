@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { joinNames } from '../archives/base/archive-fault.ts';
+import { ArchiveFault, joinNames } from '../archives/base/archive-fault.ts';
 import {
   archiveKey,
   continuedBy,
@@ -17,6 +17,7 @@ import {
   openArchive,
   openFound,
 } from '../archives/base/open-archive.ts';
+import { readManifest } from '../archives/chain/read-manifests.ts';
 import { AppError } from '../errors.ts';
 import { cleanName } from '../text/clean-text.ts';
 import { shellQuote } from '../text/shell-quote.ts';
@@ -44,6 +45,8 @@ export interface RestorableArchive {
   newest: string;
   /** The total size of its files. */
   size_bytes: number;
+  /** Why not all of it can be restored, as far as that shows without reading the archive; null if nothing shows. */
+  fault: string | null;
 }
 
 /** A version that can be restored. */
@@ -55,13 +58,15 @@ interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
   /** The files it needs, in order. */
   files: string[];
   size_bytes: number;
+  /** Which of its files is missing or was changed, as far as that shows without reading the archive; null if none. */
+  fault: string | null;
 }
 
 /** Describes every archive in a folder, sorted by file name with set-aside archives last. Throws AppError. */
 export async function listArchives(root: string): Promise<RestorableArchive[]> {
   const listed: RestorableArchive[] = [];
   for await (const [archive, found] of eachArchive(root)) {
-    const versions = versionsOf(archive);
+    const versions = await versionsOf(archive);
     listed.push({
       ...found,
       source: shownSource(archive.note),
@@ -69,6 +74,7 @@ export async function listArchives(root: string): Promise<RestorableArchive[]> {
       versions: versions.length,
       newest: versions.at(-1)?.at ?? '',
       size_bytes: sizeOf(archive),
+      fault: describeFaults(versions),
     });
   }
   return listed.sort((one, other) => Number(one.is_set_aside) - Number(other.is_set_aside));
@@ -92,7 +98,7 @@ export async function listRestorableVersions(
     return {
       archive: archive.name,
       source: shownSource(archive.note),
-      versions: versionsOf(archive),
+      versions: await versionsOf(archive),
       set_aside: names
         .filter((name) => isSetAsideOf(name, archive.name))
         .map((name) => setAsideRepository(owner, name))
@@ -184,24 +190,67 @@ async function readNames(root: string): Promise<string[]> {
   try {
     return await readdir(root);
   } catch (error) {
-    const reason = 'the archive folder (BACKUP_ARCHIVE_PATH) is missing or unreadable';
+    const reason = `the archive folder ${root} is missing or unreadable: is its disk mounted, and BACKUP_ARCHIVE_PATH right?`;
     throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
   }
 }
 
-function versionsOf(archive: OpenArchive): ListedVersion[] {
+/** Sums up what is wrong with an archive; null if nothing is. */
+function describeFaults(versions: readonly ListedVersion[]): string | null {
+  const faulty = versions.filter(({ fault }) => fault !== null);
+  const fault = faulty.at(-1)?.fault ?? null;
+  if (fault === null || versions.length === 1) return fault;
+  return `${faulty.length} of ${versions.length} versions cannot be restored: ${fault}`;
+}
+
+async function versionsOf(archive: OpenArchive): Promise<ListedVersion[]> {
   const { name, noted, modifiedAt, sizeBytes, increments } = archive;
   const at = new Date(modifiedAt).toISOString();
   const only = { at, run_id: null, ref_count: null, warning: null };
   if (noted === null || noted.versions.length === 0) {
-    return [{ ...only, version: null, files: [name], size_bytes: sizeBytes }];
+    const fault = await findLostNote(archive);
+    return [{ ...only, version: null, files: [name], size_bytes: sizeBytes, fault }];
   }
-  return noted.versions.map(({ version, at, run_id, ref_count, warning, files }) => {
+  const listed: ListedVersion[] = [];
+  for (const entry of noted.versions) {
+    const { version, at, run_id, ref_count, warning, files } = entry;
     const needed = increments.slice(0, files - 1);
     const size = needed.reduce((sum, one) => sum + one.sizeBytes, sizeBytes);
     const names = [name, ...needed.map((one) => one.name)];
-    return { version, at, run_id, ref_count, warning, files: names, size_bytes: size };
-  });
+    const fault = await findFault(archive, entry);
+    listed.push({ version, at, run_id, ref_count, warning, files: names, size_bytes: size, fault });
+  }
+  return listed;
+}
+
+/** Says that the note of an archive with manifests is gone: without it, nothing says which versions there are. */
+async function findLostNote({
+  name,
+  note,
+  manifests,
+  listBeside,
+}: OpenArchive): Promise<string | null> {
+  if (note !== null || (await listBeside(manifests)).length === 0) return null;
+  return `${noteName(name)} is missing or not valid, so its versions are unknown until a run writes it again`;
+}
+
+/** Says which file of a version is missing, has another size, or is another manifest; null if none. */
+async function findFault(archive: OpenArchive, entry: VersionEntry): Promise<string | null> {
+  const { name, note, noted, sizeBytes, increments } = archive;
+  const { replacing, archive_size_bytes } = note ?? {};
+  const size = noted?.isReplaced ? replacing?.size_bytes : archive_size_bytes;
+  if (typeof size === 'number' && size !== sizeBytes) return `${name} has another size`;
+  for (const { name, file, sizeBytes } of increments.slice(0, entry.files - 1)) {
+    if (file === null) return `${name} is missing`;
+    if (file.sizeBytes !== sizeBytes) return `${name} has another size`;
+  }
+  try {
+    await readManifest(archive, entry);
+    return null;
+  } catch (error) {
+    if (error instanceof ArchiveFault) return error.reason;
+    throw error;
+  }
 }
 
 function sizeOf({ sizeBytes, increments }: OpenArchive): number {

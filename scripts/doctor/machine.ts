@@ -8,7 +8,7 @@ import { nullIfMissing } from '../../lib/files.ts';
 import { installGit, checkGit as requireGit } from '../../lib/git/git-version.ts';
 import { formatBytes } from '../../lib/text/units.ts';
 import { withinLimit } from './measuring.ts';
-import { type Check, failed, ok, toCheck } from './report.ts';
+import { type Check, failed, off, ok, toCheck } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
@@ -40,7 +40,11 @@ export async function checkArchives(subject: Subject): Promise<Check> {
       async () => {
         const disk = await nullIfMissing(statfs(folder));
         if (disk === null && config.BACKUP_ARCHIVE_PATH === undefined) {
-          return ok(`${name}, will be created by \`npm start\` or the first run`);
+          return off(
+            `${name} does not exist yet: \`npm start\` or the first run creates it`,
+            undefined,
+            { effect: 'none' },
+          );
         }
         if (disk === null) {
           return failed(

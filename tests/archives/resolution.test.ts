@@ -177,7 +177,7 @@ it.each(['nothing', 'a file'])('a missing archive folder is reported: %s', async
   await rm(archives.root, { recursive: true });
   if (what === 'a file') await writeFile(archives.root, '');
   expect(await resolve('team/app')).toBe(
-    'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it',
+    'there is no archive folder (BACKUP_ARCHIVE_PATH) here: is its disk mounted? If another machine has it, run the command or `npm run mcp` there',
   );
 });
 

@@ -36,7 +36,7 @@ describe.skipIf(!hasRedisServer)('the MCP server in workerd', () => {
       const client = await connectHttp(`${workerd.url}/mcp`);
       const called = await client.callTool({ name, arguments: args });
       const text =
-        'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it';
+        'there is no archive folder (BACKUP_ARCHIVE_PATH) here: is its disk mounted? If another machine has it, run the command or `npm run mcp` there';
       expect(called).toEqual({ content: [{ type: 'text', text }], isError: true });
       await client.close();
     },

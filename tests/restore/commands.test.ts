@@ -186,6 +186,7 @@ describe('without a database', () => {
       versions: 2,
       newest: '2026-03-02T12:00:00.000Z',
       size_bytes: sizes,
+      fault: null,
     });
   });
 

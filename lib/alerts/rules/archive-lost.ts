@@ -49,7 +49,7 @@ export const archiveLost: Rule = {
   title: 'Archives are gone or damaged',
   severity: 'critical',
   when: 'A run did not find a file of an archive in the archive folder, whether or not it backs up the repository: each run looks for every archive that was recorded, also of lost, excluded and forgotten repositories. Or the last backup of a repository found its archive damaged, or had to start a new one. One incident, also if the whole folder is missing. It says for each repository which store still has a copy. Each one that joins is told at once.',
-  advice: `Check that the disk of the archive folder is mounted and BACKUP_ARCHIVE_PATH is right. Put the files back from a copy of the folder, or restore what a store still has: \`npm run worker -- restore OWNER/NAME --from STORE --to FOLDER\`. While the source exists, keep it, and ${START_A_RUN}: it makes a new archive. If nothing is left and you accept that: \`npm run worker -- forget OWNER/NAME --nothing-kept\`.`,
+  advice: `Check that the disk of the archive folder is mounted and BACKUP_ARCHIVE_PATH is right. Put the files back from a copy of the folder, unless a run has made a new archive already, or restore what a store still has: \`npm run worker -- restore OWNER/NAME --from STORE --to FOLDER\`. While the source exists, keep it, and ${START_A_RUN}: it makes a new archive, and the run after it ends this incident. If nothing is left and you accept that: \`npm run worker -- forget OWNER/NAME --nothing-kept\`.`,
   resolved: 'Each archive is there again, was made again, or was forgotten.',
   async find({ db, notGood }) {
     const [row] = await db.query<{ items: string; kept: number }>(missing);

@@ -171,7 +171,7 @@ async function findRoot(root: string): Promise<string> {
   if (realRoot !== null && (await stat(realRoot)).isDirectory()) return realRoot;
   throw new AppError(
     'SERVICE_UNAVAILABLE',
-    'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it',
+    'there is no archive folder (BACKUP_ARCHIVE_PATH) here: is its disk mounted? If another machine has it, run the command or `npm run mcp` there',
   );
 }
 

@@ -152,19 +152,6 @@ interface ClaimedRow {
   claimed: number;
 }
 
-const countArchives: Statement = {
-  name: 'count_recorded_archives',
-  text: `SELECT count(*)::int AS recorded FROM (
-      SELECT FROM worker_repo_state WHERE archive_key LIKE '%.bundle' LIMIT 2
-    ) AS archives`,
-};
-
-/** Whether the archives of several repositories are recorded. */
-export async function hasSeveralArchives(db: Database): Promise<boolean> {
-  const [row] = await db.query<{ recorded: number }>(countArchives);
-  return (row?.recorded ?? 0) > 1;
-}
-
 /** How many times in a row another worker may be quicker to claim the chosen repository. */
 const MAX_CHOICES = 20;
 

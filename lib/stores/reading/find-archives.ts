@@ -1,7 +1,9 @@
 import pLimit from 'p-limit';
 import { joinNames } from '../../archives/base/archive-fault.ts';
 import { archiveKey, candidatesOf, isSameRepository } from '../../archives/base/archive-name.ts';
-import { type Naming, plainNaming } from '../base/layout.ts';
+import { shownSource } from '../../archives/base/note.ts';
+import { cleanName } from '../../text/clean-text.ts';
+import { keysOf, type Naming, plainNaming } from '../base/layout.ts';
 import { findNewestStates, findStates, type StateRef } from './find-states.ts';
 import { ObjectFault, withObject } from './object-fault.ts';
 import { type ReadState, readOwner, readState, type StateReading } from './read-state.ts';
@@ -11,6 +13,8 @@ const AT_ONCE = 6;
 const BATCH = 600;
 /** How many states before a damaged one are tried. With the wrong identity, no state of any archive can be read. */
 const MAX_OLDER = 3;
+/** How many archives of other addresses an error names. */
+const MAX_NAMED = 3;
 
 /** The newest state of an archive, or its fault and the newest readable state before it. */
 export type FoundInStore = { ref: StateRef } & (
@@ -79,6 +83,8 @@ export interface FoundStates {
   unread: number;
   /** The repositories whose archives have the same file name. */
   others: string[];
+  /** The archives of repositories that have this name with an addition, for another address. Only if none was found. */
+  seconds: { repository: string; source: string | null }[];
 }
 
 /**
@@ -96,12 +102,14 @@ export async function findArchive(
     plainNaming.archive(archive),
     ...(secretNaming ? [secretNaming.archive(archive)] : []),
   ];
-  const found: FoundStates = { archives: [], unread: 0, others: [] };
+  const found: FoundStates = { archives: [], unread: 0, others: [], seconds: [] };
+  const start = `${plainNaming.archive(archive)}--`;
   for (const name of names) {
     const states = await findStates(objects, name);
     if (states.length > 0) await add(states);
   }
   const { archives, others } = found;
+  if (archives.length === 0) await addSeconds();
   const isKnown = archives.some((states) => states[0]?.isEncrypted);
   const isEnough = archives.length + others.length > 0 && reading.identities.length === 0;
   if (isKnown || isEnough) return found;
@@ -109,8 +117,30 @@ export async function findArchive(
     const state = one.state ?? one.older;
     if (state === null) found.unread++;
     else if (state.archive === archive) await add(await findStates(objects, one.ref.archiveName));
+    else addSecond(state);
   }
+  if (archives.length > 0) found.seconds = [];
   return found;
+
+  /** Finds the archives of other addresses, among those whose names are not secret. */
+  async function addSeconds(): Promise<void> {
+    for await (const ref of findNewestStates(objects, `${keysOf()}${start}`)) {
+      if (found.seconds.length === MAX_NAMED) return;
+      if (ref.isEncrypted) continue;
+      try {
+        addSecond(await withObject(ref.key, () => readState(reading, ref)));
+      } catch (error) {
+        if (!(error instanceof ObjectFault)) throw error;
+      }
+    }
+  }
+
+  function addSecond({ archive: file, repository: name, parsedNote }: ReadState): void {
+    const isSecond =
+      file.startsWith(start) && /^[0-9a-f]{8}\.bundle$/.test(file.slice(start.length));
+    if (!isSecond || found.seconds.length === MAX_NAMED) return;
+    found.seconds.push({ repository: name, source: shownSource(parsedNote) });
+  }
 
   /** Adds an archive, unless it is known to be another repository's. */
   async function add(states: StateRef[]): Promise<void> {
@@ -136,9 +166,18 @@ async function readNewestOwner(
   }
 }
 
-/** Says that archives with the file name of a repository's are of others; empty if there are none. */
-export function describeOthers(others: readonly string[]): string {
-  return others.length === 0
-    ? ''
-    : `: the one with its file name is of ${joinNames([...new Set(others)])}`;
+/** Says which archives have the file name or the name of a repository, but are of others; empty if there are none. */
+export function describeOthers({
+  others,
+  seconds,
+}: Pick<FoundStates, 'others' | 'seconds'>): string {
+  const named =
+    others.length === 0
+      ? []
+      : [`the one with its file name is of ${joinNames([...new Set(others)])}`];
+  for (const { repository, source } of seconds) {
+    const from = source === null ? '' : `, which was read from ${source}`;
+    named.push(`there is one of ${cleanName(repository)}${from}`);
+  }
+  return named.length === 0 ? '' : `: ${named.join('; ')}`;
 }

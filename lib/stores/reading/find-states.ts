@@ -20,10 +20,16 @@ export async function findStates(objects: ObjectStore, archiveName: string): Pro
   return states.sort((one, other) => one.number - other.number);
 }
 
-/** The newest state of each archive in a store. Lists the names of all objects, and holds one at a time. */
-export async function* findNewestStates(objects: ObjectStore): AsyncGenerator<StateRef> {
+/**
+ * The newest state of each archive in a store, or of those whose keys begin with `prefix`. Lists the names of all these
+ * objects, and holds one at a time.
+ */
+export async function* findNewestStates(
+  objects: ObjectStore,
+  prefix = keysOf(),
+): AsyncGenerator<StateRef> {
   let newest: StateRef | null = null;
-  for await (const { key } of objects.list(keysOf())) {
+  for await (const { key } of objects.list(prefix)) {
     const state = toState(key);
     if (state === null) continue;
     if (newest !== null && newest.archiveName !== state.archiveName) {

@@ -19,6 +19,8 @@ export interface Failure {
   /** An archive that was written but not pushed. */
   archive: KeptArchive | null;
   fault: Fault;
+  /** Whether its archive was lost, and a new one was made. */
+  isRemade?: boolean;
   /** Whether the source was given on the command line and never read: then it is no repository. */
   isUnread?: boolean;
 }

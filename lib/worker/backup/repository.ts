@@ -31,7 +31,7 @@ import { deliver, type Waiting } from './deliver.ts';
 import { neededBytes } from './disk-room.ts';
 import { explainFailure, requireFolder } from './explain-failure.ts';
 import { cloneFirst, type Fetched, fetchUpdate, type Stage } from './fetch-source.ts';
-import { failure, type Outcome, type Success } from './outcome.ts';
+import { type Failure, failure, type Outcome, type Success } from './outcome.ts';
 import { describeLost, rebuildMirror } from './prepare-mirror.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
 import { writeUpdate } from './write-update.ts';
@@ -59,7 +59,10 @@ export async function backUpRepository(
   const tell = (entry: RepositoryEntry) =>
     context.journal.tell({ ...entry, repository: source.name });
   const reserved: { release?: () => void } = {};
-  const found = { fault: job.altered === null ? null : `the archive is damaged: ${job.altered}` };
+  const found: { fault: string | null; isRemade: boolean } = {
+    fault: job.altered === null ? null : `the archive is damaged: ${job.altered}`,
+    isRemade: false,
+  };
   const backup: Backup = {
     ...context,
     ...recordedOf(job, state),
@@ -81,6 +84,7 @@ export async function backUpRepository(
         () => null,
       ),
     madeAnew(reason) {
+      found.isRemade ||= found.fault === null;
       found.fault ??= reason;
     },
     async tell(entry) {
@@ -96,7 +100,8 @@ export async function backUpRepository(
     const outcome = wasArchived ? { ...made, status: 'completed' as const } : made;
     const hasFailed = state.hasFailed ?? false;
     const delivered = await deliver(context, source, outcome, { tell, hasFailed });
-    return found.fault === null ? delivered : withFault(delivered, found.fault);
+    const { fault, isRemade } = found;
+    return fault === null ? delivered : withFault(delivered, { ...failure(fault), isRemade });
   } catch (error) {
     return explainFailure(context, source, error, state.wasRead);
   } finally {
@@ -337,8 +342,7 @@ async function reserveRoom(
 }
 
 /** An archive with a fault that no backup can repair, or that lacks earlier versions, is delivered, and reported. */
-function withFault(delivered: Outcome | Waiting, fault: string): Outcome | Waiting {
-  const damaged = failure(fault);
+function withFault(delivered: Outcome | Waiting, damaged: Failure): Outcome | Waiting {
   if (delivered.status !== 'waiting') return damaged;
   const conclude = async () => {
     await delivered.conclude();

@@ -69,7 +69,8 @@ export async function performDrill(
     const again = await tryOnce(context, request);
     if (again.fault === null) ended = again;
   }
-  const { fault, found } = ended;
+  const { found } = ended;
+  const fault = await unlessUnmounted(request, ended.fault);
   const isUnstored = fault?.isMissing === true && !request.isStored;
   const outcome = isUnstored ? 'incomplete' : (fault?.outcome ?? 'proven');
   const missing = fault?.isMissing === true && !isUnstored ? { missing: true } : {};
@@ -87,6 +88,18 @@ export async function performDrill(
       evidence: { version, git_version: context.gitVersion, ...found.evidence, ...missing },
     },
   };
+}
+
+/** A store that was not mounted when it was drilled is unreachable: nothing was proved or disproved. */
+async function unlessUnmounted(
+  { place, isStored }: DrillRequest,
+  fault: DrillFault | null,
+): Promise<DrillFault | null> {
+  const isGone = fault?.isMissing === true && isStored;
+  if (!isGone || !(await place.source.looksUnmounted())) return fault;
+  const reason = `${place.storage} is an empty folder: is its disk mounted?`;
+  const incomplete = { outcome: 'incomplete', isMissing: false } as const;
+  return { ...incomplete, reason, isOfStore: true, isStoreGone: true };
 }
 
 /** Runs read their sources often; what one found longer ago may no longer be so. */

@@ -16,10 +16,9 @@ import {
   sweepScratch,
 } from '../../processes/scratch.ts';
 import type { DueDrill } from '../../records/drills/due.ts';
-import { hasSeveralArchives } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE, type NewDrill } from '../../records/drills/new-drill.ts';
 import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts';
-import { findRecordedArchive } from '../../records/recorded-archive.ts';
+import { countRecordedArchives, findRecordedArchive } from '../../records/recorded-archive.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import type { CommandContext } from '../base/command-context.ts';
@@ -119,7 +118,7 @@ export async function performDrills(
         ? { stores: [], target: null }
         : { stores: stores.addresses, target: deps.target }),
     });
-    if (selection.only === null && (await isUnmounted(deps, places))) {
+    if (await isUnmounted(deps, places)) {
       const stopped = `the archive folder ${archiveFolder} has none of its archives: is its disk mounted?`;
       return { ...report, stopped };
     }
@@ -137,17 +136,18 @@ export async function performDrills(
 }
 
 /**
- * Whether drills would find an empty archive folder although several archives are recorded: a disk that is not mounted
- * says nothing about each of them.
+ * Whether drills would find no archive folder, or an empty one although several archives are recorded: a disk that is not
+ * mounted says nothing about each of them.
  */
 async function isUnmounted(
   { db, archiveFolder }: DrillDeps,
   places: readonly DrillPlace[],
 ): Promise<boolean> {
   if (places.some(({ storage }) => storage !== FOLDER_STORAGE)) return false;
-  const names = (await nullIfMissing(readdir(archiveFolder))) ?? [];
-  if (names.some((name) => name.endsWith('.bundle') || name.endsWith('.bundle.json'))) return false;
-  return unlessAway(() => hasSeveralArchives(db), false);
+  const names = await nullIfMissing(readdir(archiveFolder));
+  if (names?.some((name) => /\.bundle(?:\.json|\.damaged-\w+)?$/.test(name))) return false;
+  const recorded = await unlessAway(() => countRecordedArchives(db), 0);
+  return names === null ? recorded > 0 : recorded > 1;
 }
 
 function describeBudget(minutes: number): string {

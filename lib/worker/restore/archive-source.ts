@@ -20,6 +20,8 @@ export interface ArchiveSource {
    * an identity was given. Null if neither.
    */
   findLeftOut(repository: string, version: number): Promise<'locked' | 'unencrypted' | null>;
+  /** Whether it is a folder without anything of ours, such as the mount point of a disk that is not mounted. */
+  looksUnmounted(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export function openArchiveFolder(root: string, findRecord?: FindRecord): Archiv
     },
     use: ({ repository, choice }, restore) => restore({ root, repository, choice, ...known }),
     findLeftOut: async () => null,
+    looksUnmounted: async () => false,
     close: async () => undefined,
   };
 }

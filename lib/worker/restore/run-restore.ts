@@ -2,14 +2,17 @@ import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { joinNames, orSayWhyNone } from '../../archives/base/archive-fault.ts';
+import { parseSetAside } from '../../archives/base/archive-name.ts';
 import { archivePath, archiveVariables } from '../../config/archives.ts';
 import { databaseVariables } from '../../config/database.ts';
 import { ConfigError, readConfig } from '../../config/read.ts';
+import type { Database } from '../../database/database.ts';
 import { describeLacks, findLacks } from '../../durable-files.ts';
 import { AppError, messageWithCause } from '../../errors.ts';
 import { isSystemError, nullIfMissing } from '../../files.ts';
 import { checkGit } from '../../git/git-version.ts';
-import { findEmptyAt } from '../../records/recorded-archive.ts';
+import { countRecordedArchives, findEmptyAt } from '../../records/recorded-archive.ts';
+import { listKept } from '../../records/repositories/forgotten.ts';
 import {
   describeUnnamed,
   listArchives,
@@ -22,6 +25,7 @@ import { StoreFault } from '../../stores/base/object-store.ts';
 import { cleanName, cleanText } from '../../text/clean-text.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
+import { shellQuote } from '../../text/shell-quote.ts';
 import { counted, formatBytes } from '../../text/units.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../base/command-context.ts';
 import { createDisplay, type Display } from '../base/display.ts';
@@ -47,12 +51,14 @@ export async function runVersions(
   options: WorkerOptions,
   { repository, isJson }: VersionsCommand,
 ): Promise<number> {
-  const { environment, io } = options;
-  const root = archivePath(readConfig(restoreVariables, environment));
+  const { io } = options;
+  const root = rootOf(options);
   const print = (value: unknown, text: () => string) =>
     io.stdout.write(isJson ? `${JSON.stringify(value, null, 2)}\n` : text());
   if (repository === null) {
     const archives = await listArchives(root);
+    const missing = archives.length === 0 ? await describeMissing(options, root) : null;
+    if (missing !== null) throw new AppError('SERVICE_UNAVAILABLE', missing);
     print(archives, () =>
       archives.length === 0
         ? `There is no archive in ${root}.\n`
@@ -70,11 +76,15 @@ export async function runVersions(
           archives
             .filter(isUnnamed)
             .map((one) => `${describeUnnamed(one)}\n`)
+            .join('') +
+          archives
+            .filter(({ fault }) => fault !== null)
+            .map((one) => `${cleanName(nameArchive(one))}: ${cleanText(one.fault ?? '')}\n`)
             .join(''),
     );
-    return 0;
+    return archives.some((one) => one.fault !== null && !one.is_set_aside) ? 1 : 0;
   }
-  const { versions, set_aside, ...found } = await unlessEmpty(options, repository, () =>
+  const { versions, set_aside, ...found } = await orExplainNone(options, root, repository, () =>
     listRestorableVersions(root, repository),
   );
   print({ repository, ...found, versions, set_aside }, () => {
@@ -86,14 +96,15 @@ export async function runVersions(
         `${one.ref_count ?? '-'}`,
         counted(one.files.length, 'file'),
         formatBytes(one.size_bytes),
-        one.warning ?? '',
+        one.fault === null ? (one.warning ?? '') : `cannot be restored: ${one.fault}`,
       ]),
     ]);
     const earlier = set_aside.map((name) => `Set aside: ${cleanName(name)}\n`).join('');
     const source = found.source === null ? '' : `Source: ${found.source}\n`;
     return `${table}${source}${earlier}${earlier === '' ? '' : SET_ASIDE}`;
   });
-  return 0;
+  const isSetAside = parseSetAside(repository) !== null;
+  return versions.some(({ fault }) => fault !== null) && !isSetAside ? 1 : 0;
 }
 
 /** How an archive is named in the list. */
@@ -121,7 +132,8 @@ export async function runRestore(options: WorkerOptions, command: RestoreCommand
       const { restoreAndPush } = await import('./restore-and-push.ts');
       return await restoreAndPush(options, { ...command, repository, push }, source, display);
     }
-    const restored = await unlessEmpty(options, repository, () =>
+    const root = command.store === null ? rootOf(options) : null;
+    const restored = await orExplainNone(options, root, repository, () =>
       restoreOne(options, { ...command, repository }, source, display),
     );
     return restored.unwritten === null ? 0 : 1;
@@ -130,35 +142,66 @@ export async function runRestore(options: WorkerOptions, command: RestoreCommand
   }
 }
 
+/** The archive folder. */
+function rootOf({ environment }: WorkerOptions): string {
+  return archivePath(readConfig(restoreVariables, environment));
+}
+
 /**
- * Reads an archive. If there is none because the repository was empty when it was last read, the error says so. Only
- * the database knows that, and these commands do without it: if it is away, the archive is merely missing.
+ * Reads an archive. If there is none, the error says why, as far as that is known: the repository was empty when it was
+ * last read, or its archive was recorded and is gone. Only the database knows that, and these commands do without it: if
+ * it is away, the archive is merely missing. `root`: the archive folder, null for a store.
  */
-function unlessEmpty<Answer>(
+function orExplainNone<Answer>(
   options: WorkerOptions,
+  root: string | null,
   repository: string,
   read: () => Promise<Answer>,
 ): Promise<Answer> {
-  return orSayWhyNone(read, async () => {
-    const at = await readEmptyAt(options, repository);
-    return at === null
-      ? null
-      : `its source was empty when it was last read, at ${formatMinute(at)}, so there is nothing to restore`;
-  });
+  return orSayWhyNone(read, () =>
+    askDatabase(options, async (db) => {
+      const at = await findEmptyAt(db, repository);
+      if (at !== null) {
+        return `its source was empty when it was last read, at ${formatMinute(at)}, so there is nothing to restore`;
+      }
+      const [kept] = root === null ? [] : await listKept(db, [repository]);
+      if (root === null || kept === undefined || kept.archiveKey === null) return null;
+      const gone = `${kept.archiveKey} was recorded there, and is gone: is the disk of ${root} mounted, and BACKUP_ARCHIVE_PATH right?`;
+      const [store] = kept.copies;
+      if (store === undefined) return gone;
+      const from = `npm run worker -- restore ${shellQuote(cleanName(repository))} --from ${shellQuote(store)} --to FOLDER`;
+      return `${gone} A copy is in ${joinNames(kept.copies)}: ${from}`;
+    }),
+  );
 }
 
-async function readEmptyAt(options: WorkerOptions, repository: string): Promise<string | null> {
-  let at: string | null = null;
+/**
+ * Says that an archive folder without archives should have some, because they are recorded: its disk is probably not
+ * mounted. Null if none is recorded, as far as is known.
+ */
+async function describeMissing(options: WorkerOptions, root: string): Promise<string | null> {
+  const recorded = await askDatabase(options, countRecordedArchives);
+  if (recorded === null || recorded === 0) return null;
+  const all = recorded === 1 ? 'the archive that is' : `the ${recorded} archives that are`;
+  return `the archive folder ${root} has none of ${all} recorded: is its disk mounted, BACKUP_ARCHIVE_PATH right, and this the machine that makes the backups? From a store: npm run worker -- restore --all --from STORE --to FOLDER`;
+}
+
+/** Null if the database cannot be reached. */
+async function askDatabase<Answer>(
+  options: WorkerOptions,
+  ask: (db: Database) => Promise<Answer>,
+): Promise<Answer | null> {
+  let answer: Answer | null = null;
   try {
     const config = readConfig(z.object(contextVariables), options.environment);
     await withDatabase(options, config, async ({ db }) => {
-      at = await findEmptyAt(db, repository);
+      answer = await ask(db);
       return 0;
     });
   } catch (error) {
     if (!(error instanceof AppError || error instanceof ConfigError)) throw error;
   }
-  return at;
+  return answer;
 }
 
 /** Says what the file system of the target cannot do. */
@@ -190,7 +233,7 @@ async function openSource(
   display: Display,
 ): Promise<ArchiveSource> {
   if (store === null) {
-    return openArchiveFolder(archivePath(readConfig(restoreVariables, options.environment)));
+    return openArchiveFolder(rootOf(options));
   }
   const { openStoreSource } = await import('./store-source.ts');
   return openStoreSource(options, store, display);
@@ -213,6 +256,13 @@ async function restoreAll(
   let there = 0;
   let away = 0;
   const { repositories, faults } = await source.list();
+  if (repositories.length + faults.length === 0) {
+    const root = command.store === null ? rootOf(options) : null;
+    const where = root ?? command.store?.address.text;
+    const missing = root === null ? null : await describeMissing(options, root);
+    const nothing = `there is no archive in ${where}: is it the right one, and its disk mounted?`;
+    display.line(missing ?? nothing);
+  }
   for (const fault of faults) display.line(`not restored: ${fault}`);
   const tooLarge: string[] = [];
   const restore = async (repository: string, isLimited: boolean) => {

@@ -12,7 +12,7 @@ import {
   sweepScratch,
 } from '../../processes/scratch.ts';
 import { checkTarget } from '../../restore/target.ts';
-import { createSecretNaming } from '../../stores/base/layout.ts';
+import { archiveNameOf, createSecretNaming, README_KEY } from '../../stores/base/layout.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
 import {
   describeOthers,
@@ -103,12 +103,13 @@ export async function openStoreSource(
     if (identities.length > 0 && namesKey === undefined) {
       display.line('BACKUP_NAMES_KEY is not set: the names of all encrypted archives are read');
     }
-    const { archives, unread, others } = await findArchive(reading, repository, secretNaming);
+    const foundStates = await findArchive(reading, repository, secretNaming);
+    const { archives, unread } = foundStates;
     if (archives.length > 0) return trusted(repository, archives);
     const locked = identities.length === 0 ? '; give --identity' : ': is it the right identity?';
     const hidden = `; ${counted(unread, 'encrypted archive')} could not be read${locked}`;
     throw new NotInStore(
-      `${address.text} has no archive of ${cleanName(repository)}${describeOthers(others)}${unread > 0 ? hidden : ''}`,
+      `${address.text} has no archive of ${cleanName(repository)}${describeOthers(foundStates)}${unread > 0 ? hidden : ''}`,
       unread > 0,
     );
   }
@@ -174,6 +175,14 @@ export async function openStoreSource(
     return faults;
   }
 
+  async function looksUnmounted(): Promise<boolean> {
+    if (address.kind !== 'folder') return false;
+    for await (const { key } of reading.objects.list('')) {
+      if (key === README_KEY || archiveNameOf(key) !== null) return false;
+    }
+    return true;
+  }
+
   const reportFault = (fault: ObjectFault) => display.line(`left out: ${cleanText(fault.message)}`);
 
   return {
@@ -181,6 +190,7 @@ export async function openStoreSource(
     find: (repository) => explainFaults(() => find(repository)),
     eachNewest: (work) => explainFaults(() => eachNewest(work)),
     findLeftOut: (repository, version) => explainFaults(() => findLeftOut(repository, version)),
+    looksUnmounted: () => explainFaults(looksUnmounted),
     list: () =>
       explainFaults(async () => {
         const repositories: string[] = [];

@@ -158,13 +158,13 @@ async function end({ journal, progress }: EachContext, job: Job, tried: Outcome)
   const { source, durationMs, tries } = job;
   const outcome = withTries(tried, tries);
   if (isFailure(outcome)) {
-    const { errorMessage, fault, isUnread = false } = outcome;
+    const { errorMessage, fault, isUnread = false, isRemade = false } = outcome;
     const why = { kind: fault.kind, errorMessage };
     progress.failed.add(source);
     if (isUnread) {
       progress.unread.push({ source: cleanText(source.location), ...why });
       progress.total--;
-    } else progress.failures.push({ repository: source.name, ...why });
+    } else progress.failures.push({ repository: source.name, ...why, isRemade });
   }
   if (outcome.status === 'empty') progress.empty++;
   const { total: totalRepos } = progress;

@@ -20,6 +20,8 @@ import { makeArchiveFolder } from '../archive.ts';
 const identity = z.object({ host: z.string(), id: z.uuid() });
 const runNote = z.object({ host: z.string(), id: z.int(), started_at: z.string() });
 
+const IDENTITY = 'machine.json';
+
 /** The right of one process of this machine to run backups in a DATA_DIR. */
 export interface MachineLease {
   /** The id of this machine's DATA_DIR, which has the mirrors. It changes with the name of the machine. */
@@ -80,13 +82,18 @@ export async function takeMachineLease(dataFolder: string): Promise<MachineLease
 
 /** Reads the id of this machine's DATA_DIR. Creates one if it has none, or that of another machine, as in a copy. */
 export async function identify(dataFolder: string): Promise<string> {
-  const path = join(dataFolder, 'machine.json');
-  const text = await nullIfMissing(readFile(path, 'utf8'));
-  const { data } = identity.safeParse(text === null ? null : parseJson(text));
-  if (data?.host === hostname()) return data.id;
+  const known = await findIdentity(dataFolder);
+  if (known !== null) return known;
   const made = { host: hostname(), id: randomUUID() };
-  await replaceFile(path, `${JSON.stringify(made)}\n`);
+  await replaceFile(join(dataFolder, IDENTITY), `${JSON.stringify(made)}\n`);
   return made.id;
+}
+
+/** The id of this machine's DATA_DIR; null if no worker has used it here. */
+export async function findIdentity(dataFolder: string): Promise<string | null> {
+  const text = await nullIfMissing(readFile(join(dataFolder, IDENTITY), 'utf8'));
+  const { data } = identity.safeParse(text === null ? null : parseJson(text));
+  return data?.host === hostname() ? data.id : null;
 }
 
 /** Ignores a note of another machine, whose locks may not be visible here. */

@@ -85,7 +85,8 @@ export async function openForCommand(
   return stores.map((store) => {
     const reading = { objects: store.objects, clock, signal, identities };
     const namesOf = async (repository: string) => {
-      const { archives, others } = await findArchive(reading, repository, naming);
+      const foundStates = await findArchive(reading, repository, naming);
+      const { archives } = foundStates;
       const names = archives.flatMap(([first]) => first?.archiveName ?? []);
       if (names.length > 0) return names;
       const hint =
@@ -95,7 +96,7 @@ export async function openForCommand(
       const shown = cleanText(repository, 300);
       throw new AppError(
         'NOT_FOUND',
-        `${store.address.text} has no archive of ${shown}${describeOthers(others)}${hint}`,
+        `${store.address.text} has no archive of ${shown}${describeOthers(foundStates)}${hint}`,
       );
     };
     const list = async function* (repository: string | null) {

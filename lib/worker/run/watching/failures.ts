@@ -6,6 +6,8 @@ export interface FailedRepository {
   repository: string;
   kind: FaultKind;
   errorMessage: string;
+  /** Whether its archive was lost, and a new one was made. */
+  isRemade?: boolean;
 }
 
 /** A source that was given and never read: no repository, so that there is none to forget. */
@@ -61,7 +63,7 @@ const advice: Record<FaultKind, { what: string; todo: string; ofSource?: string 
   },
   archive: {
     what: 'the archive was damaged, altered or lost',
-    todo: 'the log names what is missing: put it back from a copy or a store; docs/archives.md says how to read an archive that was set aside',
+    todo: 'the log names what is missing: put it back from a copy of the archive folder, or restore what a store has (npm run worker -- restore OWNER/NAME --from STORE --to FOLDER); while the source exists, you can move the archive away, and the next run makes a new one',
   },
   shallow: {
     what: 'a shallow clone, whose history is incomplete',
@@ -102,6 +104,12 @@ const advice: Record<FaultKind, { what: string; todo: string; ofSource?: string 
   other: { what: 'other reasons', todo: 'see the log' },
 };
 
+/** The next run finds a good archive: there is nothing to put back. */
+const remade: (typeof advice)[FaultKind] = {
+  what: 'the archive was lost, and a new one was made from the source',
+  todo: 'earlier versions are only in copies: restore those of a store (npm run worker -- restore OWNER/NAME --from STORE --to FOLDER), or of an archive that was set aside (docs/archives.md); the next run fails no more for this',
+};
+
 /**
  * The failures, grouped by reason with the largest group first, and what to do about them; then the sources that were
  * never read. Empty if nothing failed.
@@ -127,17 +135,19 @@ export function describeFailures(
   ];
 }
 
-function describeGroups<Failed extends { kind: FaultKind }>(
+function describeGroups<Failed extends { kind: FaultKind; isRemade?: boolean }>(
   failures: readonly Failed[],
   nameOf: (failed: Failed) => string,
   describe: (advised: (typeof advice)[FaultKind], names: string) => string[],
 ): string[] {
-  const groups = Map.groupBy(failures, ({ kind }) => kind);
+  const groups = Map.groupBy(failures, ({ kind, isRemade }) =>
+    isRemade === true ? remade : advice[kind],
+  );
   return [...groups]
     .sort(([, some], [, others]) => others.length - some.length)
-    .flatMap(([kind, failed]) => {
+    .flatMap(([advised, failed]) => {
       const names = failed.slice(0, MAX_NAMES).map((one) => cleanText(nameOf(one), 250));
       const more = failed.length > MAX_NAMES ? ` and ${failed.length - MAX_NAMES} more` : '';
-      return describe(advice[kind], `${names.join(', ')}${more}`);
+      return describe(advised, `${names.join(', ')}${more}`);
     });
 }
