@@ -8,6 +8,7 @@ export * from './schema/badges.ts';
 export * from './schema/fleet.ts';
 export * from './schema/forgotten.ts';
 export * from './schema/observatory.ts';
+export * from './schema/schedules.ts';
 export * from './schema/search.ts';
 export * from './schema/sources.ts';
 export * from './schema/statements.ts';

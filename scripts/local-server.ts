@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { openAlertChannels } from '../lib/alerts/channels/open-channels.ts';
 import { rememberInFolder } from '../lib/alerts/outage/folder-memory.ts';
+import { raiseAlerts } from '../lib/alerts/raise-alerts.ts';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { createServedArchives } from '../lib/backups/archives/served-archives.ts';
@@ -19,7 +21,7 @@ import type { Database } from '../lib/database/database.ts';
 import { startMaintenance } from '../lib/database/embedded/maintenance.ts';
 import { migrate } from '../lib/database/migrate.ts';
 import { openDatabase } from '../lib/database/open.ts';
-import { buildDeps } from '../lib/http/deps.ts';
+import { buildDeps, type Deps } from '../lib/http/deps.ts';
 import { chooseConnectionLimits } from '../lib/http/server/open-connections.ts';
 import { serveNode } from '../lib/http/server/serve.ts';
 import { createLiveApp } from '../lib/live/app.ts';
@@ -27,6 +29,8 @@ import { createLog, type Log } from '../lib/log/log.ts';
 import { createMcpApp } from '../lib/mcp/app.ts';
 import { createObservatoryApp, type ObservatoryAppOptions } from '../lib/observatory/app.ts';
 import { openRedis } from '../lib/rate-limits/redis.ts';
+import { type Scheduler, startScheduler } from '../lib/schedule/scheduler.ts';
+import { startWorkerProcess } from '../lib/schedule/worker-process.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { isPagePath, opensPage, PAGE_PATH } from '../lib/surfaces/page.ts';
@@ -34,10 +38,12 @@ import { findSurface, surfaces } from '../lib/surfaces/surface-paths.ts';
 import { isInNetworks, parseNetworks } from '../lib/text/network.ts';
 import { LoginCodes } from '../lib/users/login-codes.ts';
 import { makeArchiveFolder } from '../lib/worker/archive/archive.ts';
+import { endDeadRun, identify } from '../lib/worker/archive/lease/machine-lease.ts';
 import { PAGE_FOLDER } from './page/build-page.ts';
 import { createPageApp } from './page/page-app.ts';
 import { announceServer } from './running-server.ts';
 
+const LAUNCHER = join(import.meta.dirname, 'launch.mjs');
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
 
 /** Where other programs can connect to the embedded database. */
@@ -61,13 +67,18 @@ export interface LocalServer {
   close(): Promise<void>;
 }
 
+interface LocalServerOptions extends Pick<ObservatoryAppOptions, 'passwordCost'> {
+  /** The working directory of the worker that this server starts when runs are due. Default: null, it starts none. */
+  workerFolder?: string | null;
+}
+
 /**
  * Serves all surfaces in one process on one port. Throws ConfigError or SERVICE_UNAVAILABLE, with everything
  * closed, if a part of the configuration does not work.
  */
 export async function startLocalServer(
   environment: Environment,
-  { passwordCost }: Pick<ObservatoryAppOptions, 'passwordCost'> = {},
+  { passwordCost, workerFolder = null }: LocalServerOptions = {},
 ): Promise<LocalServer> {
   const config = readConfig(localVariables, environment);
   const listen = readConfig(listenVariables, environment);
@@ -97,7 +108,12 @@ export async function startLocalServer(
     const outageMemory = rememberInFolder(config.DATA_DIR, (error) =>
       log.error('the state of database outage alerts could not be saved', { error }),
     );
-    const backups = createBackupsApp(deps, { archives, outageMemory });
+    // Started once the server listens, because the worker may need its database.
+    let scheduler: Scheduler | null = null;
+    const backups = createBackupsApp(deps, {
+      ...{ archives, outageMemory },
+      scheduler: workerFolder === null ? null : { wake: () => scheduler?.wake() },
+    });
     const live = createLiveApp(deps);
     const stopping = new AbortController();
     const loginCodes = new LoginCodes(systemClock);
@@ -145,6 +161,7 @@ export async function startLocalServer(
     const announcement = await announceServer(config.DATA_DIR, server.url, log);
     const repeating = [startStaleRunSweep({ ...deps, outageMemory })];
     if (db.driver === 'embedded') repeating.push(startMaintenance(db, deps));
+    if (workerFolder !== null) scheduler = await schedule(deps, environment, workerFolder);
     const url = `${server.url}${basePath}`;
     return {
       url,
@@ -158,6 +175,8 @@ export async function startLocalServer(
       },
       async close() {
         stopping.abort();
+        // It records its end in the database.
+        await scheduler?.close();
         await announcement.close();
         await Promise.all([live.close(), server.close(), ...repeating.map((work) => work.stop())]);
         await pendingWork.settled();
@@ -168,6 +187,34 @@ export async function startLocalServer(
     await db.close();
     throw error;
   }
+}
+
+/** Starts the runs that are due, in a process of the worker. */
+async function schedule(
+  deps: Deps<LocalConfig>,
+  environment: Environment,
+  folder: string,
+): Promise<Scheduler> {
+  const { config, databaseUse, clock, log, fetch } = deps;
+  const { BACKUP_EVERY: timing, BACKUP_TIME_ZONE: timeZone } = config;
+  const { unrecorded: db } = databaseUse;
+  const dataFolder = resolve(config.DATA_DIR);
+  await makeArchiveFolder(dataFolder);
+  return startScheduler({
+    ...{ db, clock, log, lastUse: databaseUse.lastUse },
+    machine: await identify(dataFolder),
+    declared: timing === undefined ? null : { timing, timeZone },
+    startWorker: (args) =>
+      startWorkerProcess(args, {
+        ...{ launcher: LAUNCHER, environment, folder, log },
+        memoryMib: config.WORKER_MEMORY_MIB,
+      }),
+    async onCrash() {
+      await endDeadRun(db, dataFolder);
+      const channels = await openAlertChannels(config, { db, fetch, clock });
+      await raiseAlerts({ db, clock, log, config, channels });
+    },
+  });
 }
 
 /** Otherwise a request for `/app/…` could mean two things: proxies may remove the base path or keep it. */

@@ -26,7 +26,7 @@ await runProgram(program, async () => {
   await preparePage();
   await checkGit(environment, new AbortController().signal);
   const stopped = nextSignal();
-  const server = await startLocalServer(environment);
+  const server = await startLocalServer(environment, { workerFolder: process.cwd() });
   const secretFile = loaded.fileOf('INTERNAL_SECRET');
   const isOurs = loaded.fileOf('EMBEDDED_DB_PASSWORD') === loaded.localEnvFile;
   process.stdout.write(describe(server, { environment, made, secretFile, isOurs }));
@@ -82,6 +82,8 @@ Try a request:
 Back up a repository, in another terminal:
 
   npm run worker -- run --source .
+
+When runs start is set on the page (Settings, Schedule), or by BACKUP_EVERY: see docs/schedule.md
 
 `;
 }

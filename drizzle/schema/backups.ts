@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import {
   bigint,
   bigserial,
+  boolean,
   foreignKey,
   index,
   integer,
@@ -46,10 +47,17 @@ export const backupRuns = pgTable(
     scheduleMs: bigint('schedule_ms', { mode: 'number' }),
     /** Sources that could not be read and never were, each with the reason: they are no repositories. Null for none. */
     unreadSources: jsonb('unread_sources'),
-    /** The signal that ended its worker, such as SIGINT; null if none did. */
+    /** The signal that ended its worker, such as SIGINT, or `person`; null if nothing stopped it. */
     stoppedBy: text('stopped_by'),
     /** Why it failed as a whole, if other parts ask for it (lib/records/runs/run-faults.ts); null for other reasons. */
     fault: text('fault'),
+    /** The schedule that started it; null if something else did. */
+    scheduleId: bigint('schedule_id', { mode: 'number' }),
+    /** Whether it backs up all repositories. Null if that is unknown. */
+    coversAll: boolean('covers_all'),
+    /** Who asked it to stop, and when; null if nobody did. */
+    stopRequestedBy: text('stop_requested_by'),
+    stopRequestedAt: time('stop_requested_at'),
   },
   (table) => [
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),

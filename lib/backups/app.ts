@@ -30,12 +30,14 @@ export interface BackupsAppOptions extends SurfaceOptions {
   archives?: ServedArchives | null;
   /** Records which channels were notified of a database outage. Default: null, which means Redis if configured. */
   outageMemory?: OutageMemory | null;
+  /** Starts runs on this machine. Default: null, none does. */
+  scheduler?: BackupsDeps['scheduler'];
 }
 
 /** The service API without its live feed. */
 export function createBackupsApp(
   deps: Deps<BackupsConfig>,
-  { archives = null, outageMemory = null, ...options }: BackupsAppOptions = {},
+  { archives = null, outageMemory = null, scheduler = null, ...options }: BackupsAppOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
     deps.log.warn(
@@ -69,7 +71,11 @@ export function createBackupsApp(
     app.on([method], [path], check.requireIdentity);
     if (access === 'administrator') app.on([method], [path], check.requireAdministrator);
   }
-  mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps, { archives, outageMemory }));
+  mountEndpoints(
+    app,
+    backupsEndpoints,
+    buildBackupsDeps(deps, { archives, outageMemory, scheduler }),
+  );
   return app;
 }
 
@@ -82,13 +88,15 @@ export function buildBackupsDeps(
   {
     archives = null,
     outageMemory = null,
-  }: Pick<BackupsAppOptions, 'archives' | 'outageMemory'> = {},
+    scheduler = null,
+  }: Pick<BackupsAppOptions, 'archives' | 'outageMemory' | 'scheduler'> = {},
 ): BackupsDeps {
   const { db, clock } = deps;
   return {
     ...deps,
     archives,
     outageMemory,
+    scheduler,
     startedAt: clock.now(),
     pingDatabase: shareInFlight(() => ping(db), { clock, maxMs: READY_WITHIN_MS }),
     readBadge: shareFacts((repository) => readBadgeFacts(db, judgingNow(deps), repository), clock),

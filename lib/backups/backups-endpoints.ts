@@ -22,6 +22,7 @@ import { versionsEndpoints } from './repositories/versions.ts';
 import { runMetricsEndpoints } from './runs/run-metrics.ts';
 import { runRequestsEndpoints } from './runs/run-requests.ts';
 import { runsEndpoints } from './runs/runs.ts';
+import { schedulesEndpoints } from './schedules.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
 import { statementsEndpoints } from './statements.ts';
 import { maintenanceEndpoints } from './telling/maintenance.ts';
@@ -51,6 +52,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...logsEndpoints,
   ...fixesEndpoints,
   ...runRequestsEndpoints,
+  ...schedulesEndpoints,
   ...badgesEndpoints,
   ...publicBadgeEndpoints,
   ...healthEndpoints,

@@ -19,6 +19,6 @@ export const overviewEndpoints: readonly Endpoint<BackupsDeps>[] = [
       responses: { 200: { description: 'The overview.', schema: overview } },
     },
     async (_input, deps: BackupsDeps, c) =>
-      sendJson(c, await readOverview(deps.db, judgingNow(deps))),
+      sendJson(c, await readOverview(deps.db, judgingNow(deps), deps.scheduler !== null)),
   ),
 ];

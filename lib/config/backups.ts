@@ -8,6 +8,7 @@ import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
+import { scheduleVariables } from './schedule.ts';
 import { sourceVariables } from './sources.ts';
 import { secret } from './values.ts';
 
@@ -35,6 +36,7 @@ export const backupsVariables = z.object({
   ...identityVariables.shape,
   ...sweepVariables.shape,
   ...freshnessVariables.shape,
+  ...scheduleVariables.shape,
   ...alertRuleVariables.shape,
   ...alertSendingVariables.shape,
   ...metricsVariables.shape,

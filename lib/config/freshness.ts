@@ -1,10 +1,7 @@
 import * as z from 'zod';
+import { parseTiming, TimingFault } from '../timing/timing.ts';
 
-const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
-
-const MAX_SCHEDULE_MS = 365 * unitMs.d;
-
-/** When a repository counts as stale. */
+/** When a repository counts as stale, and when runs start. */
 export const freshnessVariables = z.object({
   FRESHNESS_HOURS: z.coerce
     .number('must be a number of hours')
@@ -18,24 +15,26 @@ export const freshnessVariables = z.object({
   BACKUP_EVERY: z
     .string()
     .transform((text, context) => {
-      const everyMs = parseSchedule(text);
-      if (everyMs !== null) return everyMs;
-      context.addIssue('must look like 30m, 24h, 1d or 1w, at most a year');
-      return z.NEVER;
+      try {
+        return parseTiming(text);
+      } catch (error) {
+        if (!(error instanceof TimingFault)) throw error;
+        context.addIssue(error.message);
+        return z.NEVER;
+      }
     })
     .optional()
     .describe(
-      "how often you start a run, such as `30m`, `24h`, `1d` or `1w`; default: the interval of the worker's `--every`, else learned from the last runs. Does not start runs by itself",
+      'when `npm start` starts a run of all sources: an interval such as `6h` or `1d`, words such as `daily at 02:30`, or cron of five fields; replaces the schedules of the page. See docs/schedule.md',
     ),
 });
 
-/** The settings for judging freshness; BACKUP_EVERY is in milliseconds. */
+/** The settings for judging freshness. */
 export type FreshnessConfig = z.output<typeof freshnessVariables>;
 
-/** Returns milliseconds; null unless the text is a duration above 0 and at most a year. */
-function parseSchedule(text: string): number | null {
-  const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
-  if (count === undefined || unit === undefined) return null;
-  const everyMs = Number(count) * unitMs[unit as keyof typeof unitMs];
-  return everyMs > 0 && everyMs <= MAX_SCHEDULE_MS ? everyMs : null;
+/** What BACKUP_EVERY declares as the time between runs, in milliseconds; null if it is unset. */
+export function declaredInterval({
+  BACKUP_EVERY,
+}: Pick<FreshnessConfig, 'BACKUP_EVERY'>): number | null {
+  return BACKUP_EVERY?.intervalMs ?? null;
 }

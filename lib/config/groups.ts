@@ -17,6 +17,7 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
+import { scheduleVariables } from './schedule.ts';
 import { searchVariables } from './search.ts';
 import { sourceVariables } from './sources.ts';
 import { storeVariables } from './stores.ts';
@@ -31,6 +32,7 @@ export const variableGroups = {
   Metrics: metricsVariables,
   'Live feed': liveVariables,
   'Local server': listenVariables,
+  Schedule: scheduleVariables,
   Versions: versionVariables,
   Worker: z.object({
     ...archiveVariables.shape,

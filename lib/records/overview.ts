@@ -21,7 +21,8 @@ import {
   worstFirst,
 } from './repositories/repository-states.ts';
 import { graceMs, learntGraceMs } from './runs/grace.ts';
-import { isStoppedRun, lastFinishedRun, lastGoodRun, lastStartedRun } from './runs/last-runs.ts';
+import { isStoppedRun, lastFinishedRun, lastGoodRun } from './runs/last-runs.ts';
+import { nextRunAt } from './runs/next-run.ts';
 import { runColumns, runStatusSql } from './runs/runs.ts';
 
 /** How many of the worst repositories are listed. */
@@ -42,9 +43,9 @@ const overview: Statement = {
     failures AS MATERIALIZED (${standingFailures(JUDGED_AT)}),
     proof_states AS MATERIALIZED (${proofStates('known', JUDGED_AT, JUDGED_AT, 'failures')}),
     next_run AS MATERIALIZED (
-      SELECT last.started_at + interval_ms * interval '1 ms' AS expected_at,
-        CASE WHEN is_declared THEN ${graceMs('interval_ms')} ELSE ${learntGraceMs('interval_ms')} END AS grace_ms
-      FROM usual, (${lastStartedRun}) AS last
+      SELECT ${nextRunAt} AS expected_at, coalesce((SELECT
+        CASE WHEN is_declared THEN ${graceMs('interval_ms')} ELSE ${learntGraceMs('interval_ms')} END FROM usual
+      ), ${graceMs('0')}) AS grace_ms
     )
     SELECT ${jsonObject(`
       SELECT
@@ -81,6 +82,8 @@ const overview: Statement = {
         ) AS item) AS running,
         (SELECT ${iso('expected_at')} FROM next_run) AS next_run_expected_at,
         (SELECT ${iso("(expected_at + grace_ms * interval '1 ms')")} FROM next_run) AS next_run_late_at,
+        EXISTS (SELECT FROM schedules WHERE paused_at IS NULL) AS is_scheduled,
+        $4::boolean AS runs_start_here,
         (SELECT interval_ms::bigint FROM usual) AS usual_interval_ms,
         coalesce((SELECT is_declared FROM usual), false) AS is_interval_declared,
         (SELECT fresh_hours FROM judging) AS freshness_hours, ${PROOF_DAYS} AS proof_days,
@@ -90,9 +93,16 @@ const overview: Statement = {
         ) AS item) AS incidents`)} AS item`,
 };
 
-/** Reads what a person wants to know first, as JSON: whether everything is backed up, and what is running. */
-export async function readOverview(db: Database, judging: Judging): Promise<string> {
-  const item = await readObject(db, overview, judgingValues(judging));
+/**
+ * Reads what a person wants to know first, as JSON: whether everything is backed up, and what is running.
+ * `runsStartHere`: whether this server starts runs itself.
+ */
+export async function readOverview(
+  db: Database,
+  judging: Judging,
+  runsStartHere = false,
+): Promise<string> {
+  const item = await readObject(db, overview, [...judgingValues(judging), runsStartHere]);
   if (item === null) throw new Error('the overview returned no row');
   return item;
 }

@@ -29,6 +29,10 @@ export interface RunCommand {
   sourceIds: number[] | null;
   /** Milliseconds from one start to the next; null for one run. */
   everyMs: number | null;
+  /** The schedule that says what is backed up; null for none. */
+  schedule: number | null;
+  /** Back up only what people have asked for. */
+  isRequested: boolean;
   /** Patterns of `--only`; null if there are none. */
   only: string[] | null;
   /** Patterns of `--exclude`; null if there are none. */
@@ -137,6 +141,28 @@ function addRun(program: Command, folder: string, found: Found): void {
         .argParser(parseMinutes)
         .conflicts(['once', 'dryRun']),
     )
+    .addOption(
+      new Option('--schedule <id>', 'back up what this schedule of the server says')
+        .argParser(parseId)
+        .conflicts([
+          'source',
+          'sourceId',
+          'only',
+          'exclude',
+          'every',
+          'join',
+          'requested',
+          'dryRun',
+        ]),
+    )
+    .addOption(
+      new Option(
+        '--requested',
+        'back up only what people have asked for on the page, and nothing if nobody has',
+      )
+        .default(false)
+        .conflicts(['source', 'sourceId', 'only', 'exclude', 'every', 'join', 'dryRun']),
+    )
     .addHelpText(
       'after',
       `
@@ -160,12 +186,15 @@ Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logge
         json: isJson,
         join: isShared,
         newFolder: mayStartOver,
+        schedule = null,
+        requested: isRequested,
       } = options;
       const sources = source?.map((text) => parseSource(text, folder)) ?? null;
       checkAddresses(sources ?? []);
       const everyMs = every ?? null;
       const how = { isShared, isDryRun, isJson, mayStartOver };
-      found({ name: 'run', sources, sourceIds, everyMs, only, exclude, ...how });
+      const what = { sources, sourceIds, everyMs, schedule, isRequested, only, exclude };
+      found({ name: 'run', ...what, ...how });
     });
 }
 
@@ -179,6 +208,8 @@ interface RunOptions {
   join: boolean;
   json: boolean;
   newFolder: boolean;
+  schedule?: number;
+  requested: boolean;
 }
 
 function append(text: string, before: string[] | undefined): string[] {
@@ -228,6 +259,11 @@ function parseMinutes(text: string): number {
   throw new InvalidArgumentError(
     `It must be a number of minutes above 0, at most ${MAX_PAUSE_MINUTES}.`,
   );
+}
+
+function parseId(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be the id of a schedule: a whole number.');
 }
 
 /** Rejects sources with the same address: they would be the same archive, and one repository in the records. */

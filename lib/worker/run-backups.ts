@@ -19,6 +19,8 @@ import { workerVariables } from '../config/worker.ts';
 import { AppError, messageOf } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
 import { createLog, type Log } from '../log/log.ts';
+import { listPendingRequests } from '../records/recording/requests.ts';
+import { findSchedule } from '../records/schedules/schedules.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
 import {
   type CommandContext,
@@ -80,6 +82,11 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
     hasDatabase = true;
     const heartbeat = openHeartbeat(context.display.line);
     const alerts = openAlerts(context.log, context.display.line);
+    const task = await readTask(context, command);
+    if (task === null) {
+      io.stdout.write('No run: nobody has asked for one.\n');
+      return 0;
+    }
     const deps = {
       ...context,
       target,
@@ -92,12 +99,13 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
       maxTargetBytes: inBytes(config.BACKUP_REPO_MAX_SIZE),
       dataFolder: resolve(config.DATA_DIR),
       concurrency: config.BACKUP_CONCURRENCY,
-      selection: readSelection(command, config),
-      named: { configured: config.BACKUP_SOURCES, ids: command.sourceIds },
+      selection: readSelection({ ...command, only: task.only }, config),
+      named: { configured: config.BACKUP_SOURCES, ids: task.sourceIds },
       mayStartOver: command.mayStartOver,
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       // At a terminal, a single run was started by a person.
-      scheduleMs: everyMs ?? (io.isTerminal ? 0 : null),
+      scheduleMs: task.scheduleMs ?? everyMs ?? (io.isTerminal ? 0 : null),
+      scheduleId: command.schedule,
       stores: offsiteConfig(config),
       gitHost: {
         config,
@@ -135,6 +143,35 @@ export async function runBackups(options: WorkerOptions, command: RunCommand): P
     }
     throw error;
   }
+}
+
+/** What a run is for, besides its options. */
+interface RunTask {
+  /** Patterns of the only repositories; null for all. */
+  only: readonly string[] | null;
+  /** The ids of the only sources; null for all. */
+  sourceIds: readonly number[] | null;
+  /** As in RunDeps; null if the options decide. */
+  scheduleMs: number | null;
+}
+
+/** Reads what a schedule says, or what people have asked for; null if that is nothing. Throws NOT_FOUND. */
+async function readTask({ db }: CommandContext, command: RunCommand): Promise<RunTask | null> {
+  const { schedule: id, isRequested, only, sourceIds } = command;
+  if (id !== null) {
+    const schedule = await findSchedule(db, id);
+    if (schedule === null) throw new AppError('NOT_FOUND', `there is no schedule ${id}`);
+    const { sources, interval_ms } = schedule;
+    // The time between runs of some sources says nothing about the others.
+    return { only, sourceIds: sources, scheduleMs: sources === null ? interval_ms : 0 };
+  }
+  if (!isRequested) return { only, sourceIds, scheduleMs: null };
+  const requests = await listPendingRequests(db);
+  if (requests.length === 0) return null;
+  const targets = requests.map(({ target }) => target);
+  const isForAll = targets.includes(null);
+  const wanted = isForAll ? null : targets.filter((target) => target !== null);
+  return { only: wanted, sourceIds: null, scheduleMs: 0 };
 }
 
 function whyNoRun(error: unknown): string {

@@ -53,7 +53,8 @@ export async function checkLastRun(subject: Subject, db: Database): Promise<Chec
     if (missed.length > 0) return failed(detail, runMissed.advice, { effect: 'none' });
     if (last === undefined) {
       if (newest.length > 0) return ok(detail);
-      return off('no run yet', 'npm run worker -- run', { effect: 'none' });
+      const none = ['no run yet', ...describeNext(expected_at, clock.now())].join('; ');
+      return off(none, 'npm run worker -- run', { effect: 'none' });
     }
     if (last.status === 'failed' || last.failed > 0 || last.unread_sources.length > 0) {
       return warning(detail, "the run's page says what failed, and what to do");

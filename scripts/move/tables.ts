@@ -62,6 +62,7 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'host_logins', key: name('git_host_url') },
   { name: 'archive_disks', key: [...name('machine'), ...name('day')] },
   { name: 'badges', key: id },
+  { name: 'schedules', key: id },
   { name: 'forgotten_repositories', key: name('repo_full_name') },
   { name: 'restore_drills', key: id },
   { name: 'signing_keys', key: name('id') },

@@ -49,6 +49,8 @@ describe('GET /api/overview', () => {
       running: null,
       next_run_expected_at: null,
       next_run_late_at: null,
+      is_scheduled: false,
+      runs_start_here: false,
       usual_interval_ms: null,
       is_interval_declared: false,
       freshness_hours: 26,

@@ -55,6 +55,8 @@ describe('the configuration of an empty environment', () => {
       FRESHNESS_HOURS: 26,
       BACKUP_EVERY: undefined,
       BACKUP_SOURCES: [],
+      BACKUP_TIME_ZONE: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+      WORKER_MEMORY_MIB: 512,
       METRICS_REPOSITORIES: 2000,
       ALERT_FAILING_AFTER: 2,
       ALERT_CHANNELS: [],
@@ -128,6 +130,10 @@ describe('an invalid value', () => {
     ['BACKUP_EVERY', '1.5h'],
     ['BACKUP_EVERY', '1h30m'],
     ['BACKUP_EVERY', '366d'],
+    ['BACKUP_EVERY', '0 0 30 2 *'],
+    ['BACKUP_EVERY', 'daily at 25:00'],
+    ['BACKUP_TIME_ZONE', 'hunter2/Nowhere'],
+    ['WORKER_MEMORY_MIB', '63'],
     ['BACKUP_EVERY', 'hunter2'],
     ['BACKUP_SOURCES', '/srv/git,https://me:hunter2@git.example.com/ada/app'],
     ['BACKUP_SOURCES', 'ftp://hunter2/ada/app'],
@@ -157,7 +163,7 @@ describe('BACKUP_EVERY', () => {
     ['2w', 1_209_600_000],
     ['365d', 31_536_000_000],
   ])('reads %s as %d ms', (text, everyMs) => {
-    expect(read({ BACKUP_EVERY: text }).BACKUP_EVERY).toBe(everyMs);
+    expect(read({ BACKUP_EVERY: text }).BACKUP_EVERY?.intervalMs).toBe(everyMs);
   });
 });
 

@@ -150,6 +150,14 @@ const requests: Record<string, Make> = {
     path: `/api/maintenance/${await makeOne(world, '/api/maintenance', newWindow())}`,
     answers: 200,
   }),
+  'POST /api/schedules': () => json('/api/schedules', SCHEDULE, 201),
+  'GET /api/schedules/preview': () => ({ path: '/api/schedules/preview?timing=6h', answers: 200 }),
+  'PATCH /api/schedules/:id': async (world) =>
+    json(`/api/schedules/${await makeOne(world, '/api/schedules', SCHEDULE)}`, { is_paused: true }),
+  'DELETE /api/schedules/:id': async (world) => ({
+    path: `/api/schedules/${await makeOne(world, '/api/schedules', SCHEDULE)}`,
+    answers: 200,
+  }),
   'POST /api/badges': () => json('/api/badges', {}, 201),
   'DELETE /api/badges/:id': async (world) => ({
     path: `/api/badges/${(await makeBadge(world)).id}`,
@@ -342,6 +350,8 @@ async function makeRunRequest(world: RequestWorld): Promise<number> {
   const { id } = (await response.json()) as { id: number };
   return id;
 }
+
+const SCHEDULE = { timing: 'daily at 02:30' };
 
 const QUIET_HOURS = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' };
 

@@ -27,6 +27,8 @@ describe('a command line', () => {
       name: 'run',
       sourceIds: null,
       everyMs: null,
+      schedule: null,
+      isRequested: false,
       only: null,
       exclude: null,
       isShared: false,
@@ -40,6 +42,14 @@ describe('a command line', () => {
     });
     expect(parse('run', '--source', 'a', '--once')).toMatchObject({ everyMs: null });
     expect(parse('run')).toMatchObject({ name: 'run', everyMs: null, sources: null });
+  });
+
+  it('run does what a schedule or requests say, but nothing else with them', () => {
+    expect(parse('run', '--schedule', '7')).toMatchObject({ schedule: 7, isRequested: false });
+    expect(parse('run', '--requested')).toMatchObject({ schedule: null, isRequested: true });
+    expect(() => parse('run', '--schedule', '0')).toThrow(/id of a schedule/);
+    expect(() => parse('run', '--schedule', '7', '--requested')).toThrow(/cannot be used with/);
+    expect(() => parse('run', '--requested', '--only', 'a')).toThrow(/cannot be used with/);
   });
 
   it('run takes some of the sources by their ids, but not together with others', () => {

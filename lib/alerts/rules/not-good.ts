@@ -1,4 +1,4 @@
-import type { FreshnessConfig } from '../../config/freshness.ts';
+import { declaredInterval, type FreshnessConfig } from '../../config/freshness.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/base/page.ts';
 import {
@@ -74,7 +74,8 @@ export async function readNotGood(
   now: number,
   config: FreshnessConfig & { ALERT_FAILING_AFTER: number },
 ): Promise<NotGoodRepository[]> {
-  const { FRESHNESS_HOURS: freshnessHours, BACKUP_EVERY: scheduleMs = null } = config;
+  const { FRESHNESS_HOURS: freshnessHours } = config;
+  const scheduleMs = declaredInterval(config);
   const judging = judgingValues({ now: new Date(now).toISOString(), freshnessHours, scheduleMs });
   const [row] = await db.query<{ items: string }>(notGood, [
     ...judging,

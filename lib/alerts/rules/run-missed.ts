@@ -1,9 +1,11 @@
+import { declaredInterval } from '../../config/freshness.ts';
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/base/page.ts';
 import { GRACE_IN_WORDS, graceMs, MIN_GRACE_MINUTES } from '../../records/runs/grace.ts';
 import { lastStartedRun } from '../../records/runs/last-runs.ts';
 import {
   finishedRuns,
+  hasSchedule,
   learntInterval,
   workerInterval,
 } from '../../records/runs/learnt-interval.ts';
@@ -29,14 +31,21 @@ const missed: Statement = {
     ), schedule AS (
       SELECT interval_ms FROM declared
       UNION ALL SELECT interval_ms FROM learnt WHERE NOT EXISTS (SELECT FROM declared)
+    ), planned AS (
+      SELECT min(next_at) AS expected_at FROM schedules
+      WHERE sources IS NULL AND paused_at IS NULL HAVING count(next_at) > 0
     ), counted AS (
       SELECT id, started_at, started_at AS since FROM last WHERE status <> 'running'
       UNION ALL SELECT NULL, NULL, evaluated_at FROM alert_evaluation WHERE id = 1 AND NOT EXISTS (SELECT FROM last)
     )
     SELECT id, ${iso('started_at')} AS started_at, ${iso('since')} AS since, interval_ms::bigint::text AS interval_ms,
-      ${iso("(since + interval_ms * interval '1 ms')")} AS expected_at
-    FROM counted, schedule
-    WHERE $1::timestamptz > since + (interval_ms + ${graceMs('interval_ms')}) * interval '1 ms'`,
+      ${iso('expected_at')} AS expected_at
+    FROM counted, schedule, LATERAL (
+      SELECT coalesce((SELECT expected_at FROM planned), since + interval_ms * interval '1 ms') AS expected_at
+    ) AS due
+    WHERE $1::timestamptz > expected_at + ${graceMs('interval_ms')} * interval '1 ms'
+      AND since < expected_at
+      AND (NOT ${hasSchedule} OR EXISTS (SELECT FROM planned))`,
 };
 
 interface MissedRun {
@@ -60,11 +69,11 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: `No run has started for longer than BACKUP_EVERY, or the interval of \`--every\`, plus ${GRACE_IN_WORDS} of it (at least ${MIN_GRACE_MINUTES} minutes). One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without either, the interval is learnt from the last runs, once six of them were evenly spaced; runs that follow each other within 15 minutes or were started in a terminal do not count.`,
-  advice: `Check what starts the worker (cron, a timer, \`--every\`) and its output, then ${START_A_RUN}.`,
+  when: `No run has started when one was due by the schedules of the server, or for longer than BACKUP_EVERY or the interval of \`--every\`, plus ${GRACE_IN_WORDS} of it (at least ${MIN_GRACE_MINUTES} minutes). A paused schedule is not missed. One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without either, the interval is learnt from the last runs, once six of them were evenly spaced; runs that follow each other within 15 minutes or were started in a terminal do not count.`,
+  advice: `Check what starts the worker (\`npm start\`, cron, a timer, \`--every\`) and its output, then ${START_A_RUN}.`,
   resolved: 'A run has started since, or none is due now.',
   async find({ db, now, config }) {
-    const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
+    const values = [new Date(now).toISOString(), declaredInterval(config)];
     const rows = await db.query<MissedRun>(missed, values);
     return rows.map((row) => ({
       subject: '',

@@ -1,3 +1,4 @@
+import { declaredInterval } from '../../config/freshness.ts';
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/base/page.ts';
 import { formatMinute } from '../../text/format-minute.ts';
@@ -61,7 +62,7 @@ export const runSlow: Rule = {
     'Look at its progress and its log. If it is making progress, wait. If not, stop its worker (Ctrl-C, or `kill` and the process that a refused run names), and lower GIT_STALL_SECONDS if a repository held it up.',
   resolved: 'No run takes unusually long now.',
   async find({ db, now, config }) {
-    const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
+    const values = [new Date(now).toISOString(), declaredInterval(config)];
     const rows = await db.query<SlowRun>(slow, values);
     return rows.map((row) => ({
       subject: '',

@@ -2,6 +2,7 @@ import type { OutageMemory } from '../../alerts/outage/outage-memory.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
 import type { Deps } from '../../http/deps.ts';
 import type { Log } from '../../log/log.ts';
+import type { Scheduler } from '../../schedule/scheduler.ts';
 import type { ServedArchives } from './archives-deps.ts';
 import type { ReadFacts } from './shared-facts.ts';
 
@@ -16,6 +17,8 @@ export interface BackupsDeps extends Deps<BackupsConfig> {
   archives: ServedArchives | null;
   /** Records which channels were notified of a database outage. Null means Redis if configured. */
   outageMemory: OutageMemory | null;
+  /** The scheduler of this server; null where none runs, as in a deployed function. */
+  scheduler: Pick<Scheduler, 'wake'> | null;
   /** Pings the database; concurrent callers share one ping. */
   pingDatabase(): Promise<void>;
   /** Reads what a badge shows, for one repository or all; cached for 30 seconds. */

@@ -128,18 +128,25 @@ export const overview = z
     }),
     next_run_expected_at: timestamp.nullable().meta({
       description:
-        'The start of the last run that was not stopped on purpose, plus usual_interval_ms. It is in the past if a run is overdue.',
+        'When a run is due by the schedules of the server; without any, the start of the last run that was not stopped on purpose, plus usual_interval_ms. It is in the past if a run is overdue.',
     }),
     next_run_late_at: timestamp.nullable().meta({
       description: `From when on a run that has not started by then is late: next_run_expected_at plus ${GRACE_IN_WORDS} of usual_interval_ms (at least ${MIN_GRACE_MINUTES} minutes) if that is declared, or half of it if it is learned from runs.`,
     }),
+    is_scheduled: z.boolean().meta({
+      description: 'Whether a schedule decides next_run_expected_at.',
+    }),
+    runs_start_here: z.boolean().meta({
+      description:
+        'Whether this server starts runs itself, those of its schedules and those that are requested.',
+    }),
     usual_interval_ms: milliseconds.nullable().meta({
       description:
-        'BACKUP_EVERY of the server, otherwise the interval of the `--every` of the worker, otherwise the median time between the starts of the last 20 finished runs, without those that were started by hand; null with fewer than 3, or if most are not about as far apart.',
+        'BACKUP_EVERY of the server, otherwise the interval of its schedules, otherwise that of the `--every` of the worker, otherwise the median time between the starts of the last 20 finished runs, without those that were started by hand; null with fewer than 3, or if most are not about as far apart.',
     }),
     is_interval_declared: z.boolean().meta({
       description:
-        "Whether usual_interval_ms is BACKUP_EVERY, or the interval of the worker's `--every`.",
+        "Whether usual_interval_ms is BACKUP_EVERY, or the interval of a schedule or of the worker's `--every`.",
     }),
     freshness_hours: z.int().meta({
       description: `A repository last good longer ago than this is stale. FRESHNESS_HOURS of the server, or usual_interval_ms plus ${GRACE_IN_WORDS} of it if that is longer. An interval learned from runs is rounded to a quarter of an hour, and counts for 806 hours at most.`,

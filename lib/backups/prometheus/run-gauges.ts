@@ -33,12 +33,12 @@ export function addRunGauges(registry: Registry, metrics: RunMetrics | null): vo
     ['run_active', '1 while a run is under way.', metrics && Number(metrics.is_running)],
     [
       'next_run_expected_timestamp_seconds',
-      'When the next run is due, according to BACKUP_EVERY or the last runs.',
+      'When the next run is due, according to the schedules or the last runs.',
       metrics?.expected_at,
     ],
     [
       'run_interval_seconds',
-      'Time between runs, according to BACKUP_EVERY or the last runs.',
+      'Time between runs, according to the schedules or the last runs.',
       metrics?.interval_seconds,
     ],
   ];

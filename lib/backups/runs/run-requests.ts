@@ -79,7 +79,7 @@ export const runRequestsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       access: 'identified',
       summary: 'Request a backup run of one repository, or of all',
       description:
-        'Does not start a run at once: the next run that covers the target claims the request.',
+        'A server of `npm start` that starts runs itself starts one at once. Elsewhere, the next run that covers the target claims the request.',
       body: { encoding: 'json', schema: newRequest },
       responses: {
         200: {
@@ -90,13 +90,14 @@ export const runRequestsEndpoints: readonly Endpoint<BackupsDeps>[] = [
         404: { description: 'The repository is not tracked.', schema: plainError },
       },
     },
-    async ({ body }, { db }: BackupsDeps, c) => {
+    async ({ body }, { db, scheduler }: BackupsDeps, c) => {
       const queued = await requestRun(db, {
         target: body.target_repo ?? null,
         requestedBy: callerName(c),
         reason: body.reason,
       });
       if (queued === null) throw new AppError('NOT_FOUND', 'no repository of that name is tracked');
+      scheduler?.wake();
       const { request_id: id, already_queued, ...request } = JSON.parse(queued);
       const unclaimed = { claimed_at: null, run_id: null, withdrawn: false };
       return c.json({ id, ...request, ...unclaimed, already_queued }, already_queued ? 200 : 201);

@@ -9,12 +9,14 @@ import { liveSurfaceVariables } from '../live.ts';
 import { mcpSurfaceVariables } from '../mcp.ts';
 import { metricsVariables } from '../metrics.ts';
 import { observatoryVariables } from '../observatory.ts';
+import { scheduleVariables } from '../schedule.ts';
 import { sourceVariables } from '../sources.ts';
 
 /** The configuration of `npm start`. */
 export const localVariables = z.object({
   ...sweepVariables.shape,
   ...freshnessVariables.shape,
+  ...scheduleVariables.shape,
   ...alertRuleVariables.shape,
   ...alertSendingVariables.shape,
   ...metricsVariables.shape,

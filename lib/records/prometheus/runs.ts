@@ -1,7 +1,8 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../base/page.ts';
 import { type Judging, judgingBy, judgingValues } from '../repositories/repository-states.ts';
-import { lastEndedRun, lastGoodRun, lastStartedRun } from '../runs/last-runs.ts';
+import { lastEndedRun, lastGoodRun } from '../runs/last-runs.ts';
+import { nextRunAt } from '../runs/next-run.ts';
 import { runStatusSql } from '../runs/runs.ts';
 import { seconds } from './seconds.ts';
 
@@ -39,7 +40,7 @@ const metricsOfRuns: Statement = {
         ) AS last) AS last,
         (${lastGoodRun(seconds('run.started_at'))}) AS good_at,
         EXISTS (SELECT FROM backup_runs WHERE status = 'running') AS is_running,
-        (SELECT ${seconds('last.started_at')} + interval_ms / 1000 FROM usual, (${lastStartedRun}) AS last) AS expected_at,
+        (SELECT ${seconds('at')} FROM (SELECT ${nextRunAt} AS at OFFSET 0) AS next) AS expected_at,
         (SELECT interval_ms / 1000 FROM usual) AS interval_seconds`)} AS item`,
 };
 

@@ -57,11 +57,12 @@ const insertRun: Statement = {
       RETURNING id
     )
     INSERT INTO backup_runs
-      (status, started_at, heartbeat_at, exclusive_key, total_repos, fleet_token, schedule_ms)
-    SELECT 'running', now(), now(), 'worker', $4::int, $7, $8::bigint
+      (status, started_at, heartbeat_at, exclusive_key, total_repos, fleet_token, schedule_ms,
+        schedule_id)
+    SELECT 'running', now(), now(), 'worker', $4::int, $7, $8::bigint, $9::bigint
     WHERE (SELECT count(*) FROM abandoned) >= 0
       -- Fails on tables of an earlier version, before the run writes to them.
-      AND NOT EXISTS (SELECT progress FROM backup_runs WHERE false)
+      AND NOT EXISTS (SELECT stop_requested_at FROM backup_runs WHERE false)
       AND NOT EXISTS (SELECT FROM backup_runs AS run WHERE ${runOfAnotherWriter})
     ON CONFLICT (exclusive_key) DO NOTHING
     RETURNING id, ${exactStart} AS "startedAt"`,
@@ -85,6 +86,8 @@ export interface RunStart {
   fleetToken?: string | null;
   /** The interval of the worker in milliseconds; 0 if a person started the run once. Default: null, unknown. */
   scheduleMs?: number | null;
+  /** The schedule that starts it. Default: null, none. */
+  scheduleId?: number | null;
 }
 
 /**
@@ -94,10 +97,12 @@ export interface RunStart {
  */
 export async function startRun(
   db: Database,
-  { totalRepos, staleAfterMs, abandoned = null, fleetToken = null, scheduleMs = null }: RunStart,
+  start: RunStart,
 ): Promise<StartedRun | { active: ActiveRun | null }> {
+  const { totalRepos, staleAfterMs, abandoned = null, fleetToken = null } = start;
+  const { scheduleMs = null, scheduleId = null } = start;
   const dead = [abandoned?.id ?? null, abandoned?.startedAt ?? null];
-  const about = [...dead, fleetToken, scheduleMs];
+  const about = [...dead, fleetToken, scheduleMs, scheduleId];
   const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos, ...about];
   const [started] = await insertRunOrExplain(db, values);
   if (started) return started;
@@ -218,4 +223,33 @@ export async function finishRun(db: Database, ending: RunEnding): Promise<boolea
   const values = [id, status, errorMessage, ...counts, failedRequests, stoppedBy, fault];
   const [row] = await db.query<{ ended: number }>(finish, values);
   return row?.ended === 1;
+}
+
+const all: Statement = {
+  name: 'covers_all_of_run',
+  text: `UPDATE backup_runs SET covers_all = $2::boolean
+    WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'`,
+};
+
+/** Stores whether a run backs up all repositories. */
+export async function writeCoversAll(db: Database, id: number, coversAll: boolean): Promise<void> {
+  await db.query(all, [id, coversAll]);
+}
+
+// Its requests wait for the next run: nothing has been done for them.
+const failDead: Statement = {
+  name: 'fail_dead_run',
+  text: `WITH failed AS (
+      UPDATE backup_runs SET status = 'failed', error_message = $3, exclusive_key = NULL, progress = NULL,
+        completed_at = now(), duration_ms = ${sinceStart}
+      WHERE id = $1::int AND ${exactStart} = $2 AND status = 'running' AND exclusive_key = 'worker'
+      RETURNING id
+    )
+    UPDATE backup_run_requests AS request SET status = 'pending', claimed_at = NULL, run_id = NULL
+    FROM failed WHERE request.run_id = failed.id AND request.status = 'claimed'`,
+};
+
+/** Ends a run whose worker is known to be dead. */
+export async function failDeadRun(db: Database, { id, startedAt }: StartedRun): Promise<void> {
+  await db.query(failDead, [id, startedAt, STALE_RUN_MESSAGE]);
 }

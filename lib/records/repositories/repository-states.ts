@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { FreshnessConfig } from '../../config/freshness.ts';
+import { declaredInterval, type FreshnessConfig } from '../../config/freshness.ts';
 import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../security/redaction/cut-text.ts';
 import { newestResults } from '../base/newest-results.ts';
@@ -25,8 +25,8 @@ export interface Judging {
 
 /** The basis for judging freshness now. */
 export function judgingNow({ clock, config }: { clock: Clock; config: FreshnessConfig }): Judging {
-  const { FRESHNESS_HOURS: freshnessHours, BACKUP_EVERY: scheduleMs = null } = config;
-  return { now: new Date(clock.now()).toISOString(), freshnessHours, scheduleMs };
+  const now = new Date(clock.now()).toISOString();
+  return { now, freshnessHours: config.FRESHNESS_HOURS, scheduleMs: declaredInterval(config) };
 }
 
 /** The parameters of `judgingBy`, in its order. */

@@ -17,15 +17,22 @@ export const finishedRuns = `
     ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_READ}
   )`;
 
+/** SQL for whether the server has a schedule for all repositories, even if it is paused. */
+export const hasSchedule = 'EXISTS (SELECT FROM schedules WHERE sources IS NULL)';
+
 /**
- * SQL for the interval of the worker that started the last runs with `--every`, as `interval_ms`; no row if something
- * else started the newest of them. Runs that a person started in between do not count.
+ * SQL for the interval of the schedules of the server, or else of the worker that started the last runs with `--every`,
+ * as `interval_ms`; no row if something else started the newest of them. Runs that a person started in between do not
+ * count.
  */
 export const workerInterval = `
-  SELECT schedule_ms::float8 AS interval_ms FROM (
+  SELECT min(interval_ms)::float8 AS interval_ms FROM schedules
+  WHERE sources IS NULL AND paused_at IS NULL HAVING count(*) > 0
+  UNION ALL
+  SELECT schedule_ms::float8 FROM (
     SELECT schedule_ms FROM finished WHERE schedule_ms IS DISTINCT FROM 0
     ORDER BY finished.started_at DESC, finished.id DESC LIMIT 1
-  ) AS newest WHERE schedule_ms IS NOT NULL`;
+  ) AS newest WHERE schedule_ms IS NOT NULL AND NOT ${hasSchedule}`;
 
 /**
  * SQL for the time between the starts of the last finished runs that nobody stopped or started by hand, in one row:

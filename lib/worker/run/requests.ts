@@ -1,3 +1,4 @@
+import type { Database } from '../../database/database.ts';
 import {
   claimRequests,
   listPendingRequests,
@@ -15,13 +16,31 @@ const MAX_LINE = 500;
 const isFor = (source: Source, { target }: RunRequest) =>
   target !== null && source.name.toLowerCase() === target.toLowerCase();
 
-interface RequestedRun {
-  journal: Journal;
+/** What a run backs up. */
+export interface RunExtent {
   sources: readonly Source[];
   /** What the run leaves out. */
   leftOut: readonly LeftOut[];
   /** Whether the run has everything that any source names, and not just what the command line does. */
   isComplete: boolean;
+}
+
+interface RequestedRun extends RunExtent {
+  journal: Journal;
+}
+
+/**
+ * Whether a run backs up all repositories, except those that a variable leaves out: if it is complete, or if it includes every repository that was read at least once and is still named by a source.
+ */
+export async function coversAll(
+  db: Database,
+  { sources, leftOut, isComplete }: RunExtent,
+  since: string,
+): Promise<boolean> {
+  if (leftOut.some(({ isLasting }) => !isLasting)) return false;
+  if (isComplete) return true;
+  const names = [...sources, ...leftOut.map(({ source }) => source)].map(({ name }) => name);
+  return ((await findUncovered(db, names, since)) ?? []).length === 0;
 }
 
 /**
@@ -38,11 +57,11 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const meant = [...sources, ...leftOut.filter((it) => it.isLasting).map(({ source }) => source)];
   const pending = await store.read(listPendingRequests, () => []);
   const names = meant.map(({ name }) => name);
-  const coversAll = run.isComplete && leftOut.every(({ isLasting }) => isLasting);
+  const isForAll = run.isComplete && leftOut.every(({ isLasting }) => isLasting);
   // The newest one decides for all: there are seldom two.
   const forAll = pending.findLast(({ target }) => target === null);
   const uncovered =
-    forAll === undefined || coversAll
+    forAll === undefined || isForAll
       ? []
       : await store.read(
           (db) => findUncovered(db, names, forAll.createdAt),

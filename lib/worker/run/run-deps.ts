@@ -54,8 +54,10 @@ export interface RunDeps {
   /** How long a run may reread archives that have gone unchecked the longest. */
   recheckBudgetMs: number;
   staleAfterMs: number;
-  /** The interval of `--every` in milliseconds; 0 if a person started this run once, null if that is unknown. */
+  /** The interval of `--every` or of the schedule in milliseconds; 0 if a person started this run once, null if that is unknown. */
   scheduleMs: number | null;
+  /** The schedule that started this run; null if none did. */
+  scheduleId: number | null;
   /** The git host, for discovery and destination. */
   gitHost: Pick<HostAccess, 'config' | 'store'> & {
     fetch: typeof fetch;

@@ -7,6 +7,7 @@ import {
   finishRun,
   type StartedRun,
   startRun,
+  writeCoversAll,
 } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { type MachineLease, takeMachineLease } from '../archive/lease/machine-lease.ts';
@@ -28,7 +29,7 @@ import { jobsOf } from './jobs.ts';
 import { lookForArchives, recheck, recordLost } from './lost-archives.ts';
 import { hostOf } from './order.ts';
 import { prepareFolders } from './prepare-folders.ts';
-import { claimFulfilled, findFailedRequests } from './requests.ts';
+import { claimFulfilled, coversAll, findFailedRequests, type RunExtent } from './requests.ts';
 import { newProgress, type RunContext, type RunDeps, type RunProgress } from './run-deps.ts';
 import { describeCoverage } from './selection/coverage.ts';
 import { storeSnapshot } from './store-snapshot.ts';
@@ -267,6 +268,7 @@ export async function planRun(
   }
   await journal.tell({ type: 'total', totalRepos: sources.length });
 
+  await noteWhetherAll(run, { sources, leftOut, isComplete });
   progress.requests = await claimFulfilled({ journal, sources, leftOut, isComplete });
 
   await recordLost(run, lost, progress);
@@ -290,6 +292,15 @@ async function tellUndiscovered(
   progress.exitCode = fault.exitCode;
 }
 
+/** Records whether the run backs up all repositories: other schedulers then need not. */
+async function noteWhetherAll({ journal, clock }: RunContext, extent: RunExtent): Promise<void> {
+  const now = new Date(clock.now()).toISOString();
+  await journal.store.read(
+    async (db, { id }) => writeCoversAll(db, id, await coversAll(db, extent, now)),
+    () => undefined,
+  );
+}
+
 /** The access of a run to the git host. */
 export function openAccess({ gitHost, clock, signal, display }: RunDeps): HostAccess {
   return openHostAccess(gitHost, { ...gitHost, clock, signal }, display.line);
@@ -304,14 +315,17 @@ async function start(
   remarks: DeliveryRemark[];
   started: Awaited<ReturnType<typeof startRun>> | null;
 }> {
-  const { db, staleAfterMs, scheduleMs, dataFolder } = deps;
+  const { db, dataFolder } = deps;
+  const { staleAfterMs, scheduleMs, scheduleId } = deps;
   const { isAway, remarks } = await deliverSpools(deps, dataFolder);
   if (isAway) return { remarks, started: null };
   try {
     const totalRepos = given?.length ?? 0;
     return {
       remarks,
-      started: await startRun(db, { totalRepos, staleAfterMs, abandoned, scheduleMs }),
+      started: await startRun(db, {
+        ...{ totalRepos, staleAfterMs, abandoned, scheduleMs, scheduleId },
+      }),
     };
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
+import type { Database } from '../../../database/database.ts';
 import { replaceFile } from '../../../durable-files.ts';
 import { nullIfMissing } from '../../../files.ts';
 import { parseJson } from '../../../json.ts';
@@ -14,7 +15,7 @@ import {
   type LockHolder,
   noteHolder,
 } from '../../../processes/lock-holder.ts';
-import type { StartedRun } from '../../../records/recording/runs.ts';
+import { failDeadRun, type StartedRun } from '../../../records/recording/runs.ts';
 import { makeArchiveFolder } from '../archive.ts';
 
 const identity = z.object({ host: z.string(), id: z.uuid() });
@@ -78,6 +79,19 @@ export async function takeMachineLease(dataFolder: string): Promise<MachineLease
       lock.release();
     },
   };
+}
+
+/** Ends the run of a worker of this DATA_DIR that was killed, if there is one and no other worker runs. */
+export async function endDeadRun(db: Database, dataFolder: string): Promise<void> {
+  const lease = await takeMachineLease(dataFolder);
+  if ('busy' in lease) return;
+  let isEnded = false;
+  try {
+    if (lease.abandoned !== null) await failDeadRun(db, lease.abandoned);
+    isEnded = true;
+  } finally {
+    lease.release(isEnded);
+  }
 }
 
 /** Reads the id of this machine's DATA_DIR. Creates one if it has none, or that of another machine, as in a copy. */

@@ -118,7 +118,7 @@ function hasOptions({ selection }: RunDeps): boolean {
 
 /** Starts a run. Its token is in the archive folder before other workers can see the run. */
 async function start(
-  { db, archiveFolder, staleAfterMs, scheduleMs }: RunDeps,
+  { db, archiveFolder, staleAfterMs, scheduleMs, scheduleId }: RunDeps,
   abandoned: StartedRun | null,
   given: readonly Source[] | null,
 ): Promise<{ run: StartedRun; token: string } | { active: ActiveRun | null }> {
@@ -133,8 +133,8 @@ async function start(
   let run: StartedRun | null = null;
   try {
     const totalRepos = given?.length ?? 0;
-    const about = { totalRepos, staleAfterMs, abandoned, fleetToken: token, scheduleMs };
-    const started = await startRun(db, about);
+    const about = { totalRepos, staleAfterMs, abandoned, fleetToken: token };
+    const started = await startRun(db, { ...about, scheduleMs, scheduleId });
     if ('active' in started) return started;
     run = started;
     await clearOtherRuns(db, run.id);
