@@ -83,7 +83,7 @@ export const alertNotices = pgTable(
   'alert_notices',
   {
     id: bigserial('id', { mode: 'bigint' }).primaryKey(),
-    /** `summary`: of the messages whose `notice_id` it is. */
+    /** `summary`: of the messages whose `notice_id` it is. `digest`: of the state of the backups. */
     kind: text('kind').notNull(),
     /** When it became due. */
     aboutAt: time('about_at').notNull(),
@@ -106,5 +106,30 @@ export const alertNotices = pgTable(
     index('alert_notices_open')
       .on(table.channel, table.id)
       .where(sql`delivered_at IS NULL AND given_up_at IS NULL`),
+  ],
+);
+
+/** When the digest is sent, and to whom: at most one row. */
+export const digest = pgTable(
+  'digest',
+  {
+    id: integer('id').primaryKey().default(1),
+    /** `daily` or `weekly`. */
+    every: text('every').notNull(),
+    /** The day of the week of a weekly one, from 1 for Monday to 7 for Sunday. */
+    weekday: integer('weekday').notNull(),
+    atTime: timeOfDay('at_time').notNull(),
+    /** An IANA name, such as Europe/Berlin. */
+    timeZone: text('time_zone').notNull(),
+    /** The names of the channels; null for all. */
+    channels: text('channels').array(),
+    /** Whether it is also mailed to the addresses in SMTP_TO. */
+    mail: boolean('mail').notNull(),
+    updatedBy: text('updated_by').notNull(),
+    updatedAt: time('updated_at').notNull().defaultNow(),
+  },
+  () => [
+    check('digest_one_row', sql`id = 1`),
+    check('digest_every_check', sql`every IN ('daily', 'weekly')`),
   ],
 );

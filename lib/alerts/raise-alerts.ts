@@ -1,11 +1,9 @@
-import type { AlertChannel } from '../channels/channel.ts';
 import { type Delivered, type DeliveryDeps, deliverMessages } from './deliveries/deliver.ts';
 import type { Evaluated } from './incidents/apply-findings.ts';
 import { type EvaluationDeps, evaluateRules } from './incidents/evaluate.ts';
 
 /** What `raiseAlerts` needs. */
 export interface AlertDeps extends EvaluationDeps, DeliveryDeps {
-  channels: readonly AlertChannel[];
   config: EvaluationDeps['config'] & DeliveryDeps['config'];
 }
 

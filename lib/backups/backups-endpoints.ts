@@ -25,6 +25,7 @@ import { runsEndpoints } from './runs/runs.ts';
 import { schedulesEndpoints } from './schedules.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
 import { statementsEndpoints } from './statements.ts';
+import { digestEndpoints } from './telling/digest.ts';
 import { maintenanceEndpoints } from './telling/maintenance.ts';
 import { mutesEndpoints } from './telling/mutes.ts';
 import { quietHoursEndpoints } from './telling/quiet-hours.ts';
@@ -48,6 +49,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...quietHoursEndpoints,
   ...mutesEndpoints,
   ...maintenanceEndpoints,
+  ...digestEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

@@ -5,7 +5,7 @@ import type { WrittenAddress } from './address.ts';
 export interface AlertMessage {
   /** Unique to the message, and the same for every attempt, so that a receiver can recognize a repetition. */
   id: string;
-  kind: 'opened' | 'reminder' | 'resolved' | 'summary' | 'test';
+  kind: 'opened' | 'reminder' | 'resolved' | 'summary' | 'digest' | 'test';
   severity: 'info' | 'warning' | 'critical';
   /** Untrusted plain text, like the lines: each channel escapes it, and cuts it to its own limit. */
   title: string;

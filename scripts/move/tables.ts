@@ -58,6 +58,7 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'alert_notices', key: id },
   { name: 'quiet_hours', key: id },
   { name: 'mutes', key: id },
+  { name: 'digest', key: id },
   { name: 'maintenance_windows', key: id },
   { name: 'host_logins', key: name('git_host_url') },
   { name: 'archive_disks', key: [...name('machine'), ...name('day')] },

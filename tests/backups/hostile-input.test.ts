@@ -140,6 +140,7 @@ describe('a method that a path does not support', () => {
     '/api/signing-keys': 'GET, HEAD, POST',
     '/api/incidents/1/acknowledge': 'POST',
     '/api/quiet-hours': 'GET, HEAD, PUT, DELETE',
+    '/api/digest': 'GET, HEAD, PUT, DELETE',
     '/api/mutes': 'GET, HEAD, POST',
     '/api/mutes/1': 'DELETE',
     '/api/maintenance': 'GET, HEAD, POST',

@@ -179,3 +179,38 @@ describe('maintenance windows', () => {
     expect((body as Refusal).details).toMatchObject([{ path }]);
   });
 });
+
+describe('the digest', () => {
+  const daily = { every: 'daily', at: '08:00', time_zone: 'Europe/Berlin' };
+  const put = (value: unknown) => start().send('PUT', '/api/digest', undefined, value);
+
+  it('is set, read with its next time, and ended', async () => {
+    const { get, send } = start();
+    const none = { digest: null, next_at: null, last_sent_at: null };
+    expect((await get('/api/digest')).body).toEqual(none);
+    const weekly = { ...daily, every: 'weekly', weekday: 7, channels: ['phone'], mail: true };
+    await send('PUT', '/api/digest', undefined, weekly);
+    expect((await get('/api/digest')).body).toEqual({
+      digest: { ...weekly, updated_by: 'api', updated_at: '2026-03-04T22:30:00.000000Z' },
+      ...{ next_at: '2026-03-08T07:00:00.000000Z', last_sent_at: null },
+    });
+    expect((await put(daily)).body).toMatchObject({
+      digest: { channels: null, mail: false, weekday: 1 },
+      next_at: '2026-03-05T07:00:00.000000Z',
+    });
+    expect((await send('DELETE', '/api/digest')).body).toEqual(none);
+    expect((await send('DELETE', '/api/digest')).status).toBe(404);
+  });
+
+  it.each([
+    ['every', { every: 'hourly' }],
+    ['weekday', { weekday: 0 }],
+    ['at', { at: '8' }],
+    ['time_zone', { time_zone: 'Nowhere' }],
+    ['channels', { channels: [] }],
+  ])('is refused with an error at %s', async (path, wrong) => {
+    const { status, body } = await put({ ...daily, ...wrong });
+    expect(status).toBe(400);
+    expect((body as Refusal).details).toMatchObject([{ path }]);
+  });
+});

@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)('what is told, on the page (skipped without Chromi
     await insertResult(site.db, await insertRun(site.db), 'acme/app');
   });
   beforeEach(async () => {
-    await truncate(site.db, 'quiet_hours, mutes, maintenance_windows, incidents, users');
+    await truncate(site.db, 'quiet_hours, mutes, maintenance_windows, digest, incidents, users');
   });
 
   const button = (name: string) => site.page.getByRole('button', { name, exact: true });
@@ -131,6 +131,30 @@ describe.skipIf(!hasChromium)('what is told, on the page (skipped without Chromi
     await button(`Remove the maintenance window: ${HOSTILE}`).click();
     await dialog().getByRole('button', { name: 'Remove' }).click();
     await page.getByText('No maintenance is planned').waitFor();
+  });
+
+  it('is summed up in a digest, which is set, changed and removed', async () => {
+    const { page } = site;
+    await openSettings();
+    await button('Set a digest').click();
+    await field('How often').selectOption('Weekly');
+    await field('Day').selectOption('Sunday');
+    await field('At').fill('06:15');
+    await field('Through').selectOption('No alert channel');
+    await button('Save').click();
+    await dialog().getByText('Must name a channel').waitFor();
+    await page.getByLabel('Also mail it to the addresses in SMTP_TO').check();
+    await button('Save').click();
+    await page.getByText('Sundays at 06:15').waitFor();
+    await page.getByText('to the addresses in SMTP_TO', { exact: false }).first().waitFor();
+    await button('Change the digest').click();
+    await field('Through').selectOption('Some alert channels');
+    await field('Names of the channels').fill('phone, team');
+    await button('Save').click();
+    await page.getByText('phone, team, the addresses in SMTP_TO').waitFor();
+    await button('Remove the digest').click();
+    await dialog().getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('No digest is sent.').waitFor();
   });
 
   it('is changed by administrators only', async () => {

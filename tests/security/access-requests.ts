@@ -140,6 +140,11 @@ const requests: Record<string, Make> = {
     await asUser(world, '/api/quiet-hours', QUIET_HOURS, 'PUT');
     return { path: '/api/quiet-hours', answers: 200 };
   },
+  'PUT /api/digest': () => json('/api/digest', DIGEST),
+  'DELETE /api/digest': async (world) => {
+    await asUser(world, '/api/digest', DIGEST, 'PUT');
+    return { path: '/api/digest', answers: 200 };
+  },
   'POST /api/mutes': () => json('/api/mutes', newMute(), 201),
   'DELETE /api/mutes/:id': async (world) => ({
     path: `/api/mutes/${await makeOne(world, '/api/mutes', newMute())}`,
@@ -354,6 +359,8 @@ async function makeRunRequest(world: RequestWorld): Promise<number> {
 const SCHEDULE = { timing: 'daily at 02:30' };
 
 const QUIET_HOURS = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' };
+
+const DIGEST = { every: 'daily', at: '08:00', time_zone: 'Europe/Berlin' };
 
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 

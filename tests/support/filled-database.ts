@@ -196,6 +196,11 @@ async function fillIncidents(db: Database): Promise<void> {
   );
   await sql(
     db,
+    `INSERT INTO digest (every, weekday, at_time, time_zone, channels, mail, updated_by)
+     VALUES ('weekly', 7, '08:00', 'UTC', E'{"ü","it''s"}', true, 'ada')`,
+  );
+  await sql(
+    db,
     `INSERT INTO mutes (id, scope, repository_name, incident_id, until, created_by, ended_at)
      VALUES (3, 'repository', 'Org/répo-1', NULL, 'infinity', 'ü', '2026-05-01T10:00:00.123456Z'),
        (8, 'incident', NULL, 4, '2026-05-01T10:00:00.123456Z', 'ada', NULL)`,

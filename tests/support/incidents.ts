@@ -1,3 +1,4 @@
+import { openMailboxes } from '../../lib/alerts/channels/mailboxes.ts';
 import { openAlertChannels } from '../../lib/alerts/channels/open-channels.ts';
 import { type AlertDeps, raiseAlerts } from '../../lib/alerts/raise-alerts.ts';
 import { alertSendingVariables } from '../../lib/config/alert-channels.ts';
@@ -57,7 +58,8 @@ export async function alertDeps(
     ...readConfig(freshnessVariables, variables),
   };
   const opened = await openAlertChannels(sending, { db: null, fetch, clock });
-  return { db, clock, log, logged, config, channels: opened };
+  const mailboxes = openMailboxes(sending, { fetch, clock });
+  return { db, clock, log, logged, config, channels: opened, mailboxes };
 }
 
 /** Raises alerts some time later. */

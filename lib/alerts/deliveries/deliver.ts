@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { AlertChannel, AlertMessage } from '../../channels/channel.ts';
 import type { Clock } from '../../clock.ts';
 import type { AlertSendingConfig } from '../../config/alert-channels.ts';
+import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log/log.ts';
 import { linkToIncidents } from '../channels/page-link.ts';
 import { composeMessage } from '../incidents/message.ts';
 import { composeSummary } from '../incidents/summary.ts';
+import { queueDigest } from '../telling/digest.ts';
 import {
   type Claim,
   claimMessage,
@@ -15,6 +17,7 @@ import {
   type Sent,
   settleMessage,
 } from './claims.ts';
+import { composeDigest } from './digest-message.ts';
 import { holdMessages } from './hold.ts';
 import { claimNotice, giveUpNotices, readSummary, settleNotice } from './notices.ts';
 import { queueMessages } from './queue.ts';
@@ -30,7 +33,9 @@ export interface DeliveryDeps {
   clock: Clock;
   log: Log;
   channels: readonly AlertChannel[];
-  config: Pick<AlertSendingConfig, 'PUBLIC_URL' | 'BASE_PATH'>;
+  /** Mailboxes that get the digest only. */
+  mailboxes: readonly AlertChannel[];
+  config: Pick<AlertSendingConfig, 'PUBLIC_URL' | 'BASE_PATH'> & FreshnessConfig;
 }
 
 /** The outcome of a round of deliveries. */
@@ -46,14 +51,16 @@ export interface Delivered {
  * processes at once. Throws SERVICE_UNAVAILABLE.
  */
 export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
-  const { db, clock, channels } = deps;
+  const { db, clock, channels, mailboxes } = deps;
+  const receivers = [...channels, ...mailboxes];
   const began = clock.now();
   const names = channels.map(({ name }) => name);
   await giveUpMessages(db, began);
   await giveUpNotices(db, began);
   await queueMessages(db, names, began);
   await holdMessages(db, began);
-  const ended = await Promise.allSettled(channels.map((channel) => drain(deps, channel, began)));
+  await queueDigest(db, { channels: names, mailboxes: mailboxes.map(({ name }) => name) }, began);
+  const ended = await Promise.allSettled(receivers.map((channel) => drain(deps, channel, began)));
   const failed = ended.find((one) => one.status === 'rejected');
   // What was claimed but not settled is sent again once its lease has ended.
   if (failed !== undefined) throw failed.reason;
@@ -61,7 +68,8 @@ export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
     (sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0),
     0,
   );
-  return { delivered, waiting: names.length === 0 ? 0 : await countWaiting(db, names) };
+  const all = receivers.map(({ name }) => name);
+  return { delivered, waiting: all.length === 0 ? 0 : await countWaiting(db, all) };
 }
 
 async function drain(deps: DeliveryDeps, channel: AlertChannel, began: number): Promise<number> {
@@ -99,14 +107,20 @@ interface Claimed {
 }
 
 /** Claims the next message of a channel: a summary comes before what happened after it. */
-async function claimNext({ db, config }: DeliveryDeps, claim: Claim): Promise<Claimed | null> {
+async function claimNext(
+  { db, clock, config }: DeliveryDeps,
+  claim: Claim,
+): Promise<Claimed | null> {
   const link = linkToIncidents(config);
   const notice = await claimNotice(db, claim);
   if (notice !== null) {
     return {
       attempts: notice.attempts,
-      message: composeSummary(await readSummary(db, notice), link),
-      about: { kind: 'summary' },
+      message:
+        notice.kind === 'digest'
+          ? await composeDigest({ db, clock, config }, { id: notice.id, link })
+          : composeSummary(await readSummary(db, notice), link),
+      about: { kind: notice.kind },
       settle: (sent, by) => settleNotice(db, notice, sent, by),
     };
   }

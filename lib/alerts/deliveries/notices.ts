@@ -38,12 +38,13 @@ const claim: Statement = {
   text: `UPDATE alert_notices SET attempts = attempts + 1, unclear = unclear + 1,
       claimed_until = $1::timestamptz + ${LEASE}, claimed_by = $3
     WHERE id = (SELECT id FROM alert_notices WHERE channel = $2 AND ${isOpen} ORDER BY id LIMIT 1) AND ${isDue}
-    RETURNING id::text, attempts, held_by AS "heldBy", ${isoMs('about_at')} AS at`,
+    RETURNING id::text, kind, attempts, held_by AS "heldBy", ${isoMs('about_at')} AS at`,
 };
 
 /** A notice that this process may send now. */
 export interface ClaimedNotice extends Pick<SummaryFacts, 'heldBy' | 'at'> {
   id: string;
+  kind: 'summary' | 'digest';
   /** From 1. */
   attempts: number;
 }

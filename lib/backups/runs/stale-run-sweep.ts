@@ -1,3 +1,4 @@
+import { openMailboxes } from '../../alerts/channels/mailboxes.ts';
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
@@ -58,7 +59,8 @@ async function raise({
   try {
     const db = databaseUse.unrecorded;
     const channels = await openAlertChannels(config, { db, fetch, clock });
-    await raiseAlerts({ db, clock, log, config, channels });
+    const mailboxes = openMailboxes(config, { fetch, clock });
+    await raiseAlerts({ db, clock, log, config, channels, mailboxes });
   } catch (error) {
     log.error('alerts could not be raised', { error });
   }

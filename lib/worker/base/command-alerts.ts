@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { openMailboxes } from '../../alerts/channels/mailboxes.ts';
 import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import { alertSendingVariables } from '../../config/alert-channels.ts';
@@ -27,7 +28,8 @@ export async function raiseAfterCommand(
   try {
     const canRead = config.CREDENTIALS_ENCRYPTION_KEY !== undefined;
     const channels = await openAlertChannels(config, { db: canRead ? db : null, fetch, clock });
-    await raiseAlerts({ db, clock, log, config, channels });
+    const mailboxes = openMailboxes(config, { fetch, clock });
+    await raiseAlerts({ db, clock, log, config, channels, mailboxes });
   } catch (error) {
     if (isDatabaseUnavailable(error)) return;
     log.error('alerts could not be raised', { error });

@@ -48,3 +48,18 @@ export async function addMaintenance(window: Schemas['NewMaintenanceWindow']): P
 export async function removeMaintenance(id: number): Promise<void> {
   await api.DELETE('/api/maintenance/{id}', { params: { path: { id } } });
 }
+
+/** When the digest is sent, and to whom. */
+export const digest = queryOptions({
+  queryKey: ['digest'],
+  queryFn: () => body(api.GET('/api/digest')),
+  refetchInterval: REFRESH_MS,
+});
+
+export async function setDigest(wanted: Schemas['NewDigest']): Promise<void> {
+  await api.PUT('/api/digest', { body: wanted });
+}
+
+export async function removeDigest(): Promise<void> {
+  await api.DELETE('/api/digest');
+}

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { openMailboxes } from '../../../alerts/channels/mailboxes.ts';
 import { openAlertChannels } from '../../../alerts/channels/open-channels.ts';
 import {
   alertDatabaseUnreachable,
@@ -90,7 +91,8 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
       // The run that refused this one may take unusually long.
       if (report.status !== 'refused') await recordLoginAndDisk(db, report);
       const channels = await openChannels(db);
-      await raiseAlerts({ db, clock, log, config, channels });
+      const mailboxes = openMailboxes(config, { fetch, clock });
+      await raiseAlerts({ db, clock, log, config, channels, mailboxes });
     } catch (error) {
       if (isDatabaseUnavailable(error)) return databaseUnreachable('it did not answer after a run');
       log.error('alerts could not be raised', { error });

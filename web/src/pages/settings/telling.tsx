@@ -3,12 +3,13 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { me } from '../../api/queries.ts';
-import { maintenance, mutes, quietHours } from '../../api/telling.ts';
+import { digest, maintenance, mutes, quietHours } from '../../api/telling.ts';
 import { Age } from '../../parts/age.tsx';
 import { formatTime } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 import { EndMute, Mute } from '../mute-dialogs.tsx';
 import { Channels } from './channels.tsx';
+import { RemoveDigest, SetDigest } from './digest-dialogs.tsx';
 import { Section } from './section.tsx';
 import {
   AddMaintenance,
@@ -16,7 +17,7 @@ import {
   RemoveQuietHours,
   SetQuietHours,
 } from './telling-dialogs.tsx';
-import { describeDays } from './weekdays.ts';
+import { describeDays, weekdayNames } from './weekdays.ts';
 
 /** Who is told of what goes wrong, and when. */
 export function Telling() {
@@ -33,6 +34,7 @@ export function Telling() {
       <QuietHours mayChange={mayChange} />
       <Mutes mayChange={mayChange} />
       <Maintenance mayChange={mayChange} />
+      <Digest mayChange={mayChange} />
     </>
   );
 }
@@ -194,6 +196,65 @@ function Maintenance({ mayChange }: PartProps) {
       {dialog !== null && dialog !== 'add' && <RemoveMaintenance window={dialog} close={close} />}
     </Section>
   );
+}
+
+function Digest({ mayChange }: PartProps) {
+  const [dialog, setDialog] = useState<'set' | 'remove' | null>(null);
+  const query = useQuery(digest);
+  const close = () => setDialog(null);
+  return (
+    <Section
+      title="Digest"
+      about="A message that says in one sentence how the backups are, and then what needs somebody, through channels or by mail."
+    >
+      <Loaded query={query} lines={1}>
+        {({ digest: planned, next_at, last_sent_at }) =>
+          planned === null ? (
+            <Nothing text="No digest is sent." />
+          ) : (
+            <Row
+              title={
+                planned.every === 'daily'
+                  ? `Daily at ${planned.at}`
+                  : `${weekdayNames[planned.weekday - 1]}s at ${planned.at}`
+              }
+              actions={
+                mayChange && (
+                  <>
+                    <Action label="Change" name="Change the digest" act={() => setDialog('set')} />
+                    <Action
+                      label="Remove"
+                      name="Remove the digest"
+                      act={() => setDialog('remove')}
+                      isDestructive
+                    />
+                  </>
+                )
+              }
+            >
+              {planned.time_zone}, to <bdi>{describeReceivers(planned)}</bdi>.
+              {next_at !== null && ` Next: ${formatTime(next_at)}.`}
+              {last_sent_at !== null && ` Last sent: ${formatTime(last_sent_at)}.`}
+            </Row>
+          )
+        }
+      </Loaded>
+      {mayChange && query.data?.digest === null && (
+        <Group>
+          <Button variant="default" onClick={() => setDialog('set')}>
+            Set a digest
+          </Button>
+        </Group>
+      )}
+      {dialog === 'set' && <SetDigest digest={query.data?.digest ?? null} close={close} />}
+      {dialog === 'remove' && <RemoveDigest close={close} />}
+    </Section>
+  );
+}
+
+function describeReceivers({ channels, mail }: Schemas['Digest']): string {
+  const named = channels === null ? ['all channels'] : channels;
+  return [...named, ...(mail ? ['the addresses in SMTP_TO'] : [])].join(', ');
 }
 
 function Nothing({ text }: { text: string }) {
