@@ -150,6 +150,52 @@ it('a source that is replaced by a shallow clone fails in every run, until it is
   expect(listed).toContain(newest.slice(0, 40));
 });
 
+describe('a source that is replaced by an incomplete one, whose missing objects the mirror has', () => {
+  const whole = () => join(folder, 'whole');
+  const graft = async (path: string) => {
+    await git(folder, 'clone', '--quiet', whole(), path);
+    const head = await git(path, 'rev-parse', 'HEAD');
+    await writeFile(join(path, '.git/info/grafts'), head);
+  };
+  const asWorkTree = async (path: string) => {
+    await git(folder, 'clone', '--quiet', '--depth=1', `file://${whole()}`, `${path}-main`);
+    await git(`${path}-main`, 'worktree', 'add', '--quiet', path);
+  };
+  const clone =
+    (...options: string[]) =>
+    (path: string) =>
+      git(folder, 'clone', '--quiet', ...options, `file://${whole()}`, path);
+
+  it.each<[string, RegExp, (path: string) => Promise<unknown>]>([
+    ['a shallow clone', /is shallow/, clone('--depth=1')],
+    ['a shallow mirror', /is shallow/, clone('--depth=1', '--mirror')],
+    ['a work tree of a shallow clone', /is shallow/, asWorkTree],
+    ['a partial clone', /is a partial clone/, clone('--filter=blob:none')],
+    ['a partial mirror', /is a partial clone/, clone('--filter=tree:0', '--mirror')],
+    ['a repository with grafts', /with grafts/, graft],
+  ])('fails each run if it is %s, and the archive stays as it is', async (_, reason, replace) => {
+    await app.commit({ 'a.txt': 'b' });
+    expect((await backUp(app.path)).code).toBe(0);
+    const note = await readFile(join(archives, 'local__app.bundle.json'), 'utf8');
+    await git(folder, 'clone', '--quiet', '--mirror', app.path, whole());
+    await git(whole(), 'config', 'uploadpack.allowFilter', 'true');
+    await rm(app.path, { recursive: true });
+    await replace(app.path);
+    for (const _run of [1, 2]) {
+      expect((await backUp(app.path)).code).toBe(1);
+      const [result] = await lastResults();
+      expect(result).toMatchObject({
+        status: 'failed',
+        error_message: expect.stringMatching(reason),
+      });
+    }
+    expect(await readFile(join(archives, 'local__app.bundle.json'), 'utf8')).toBe(note);
+    await rm(app.path, { recursive: true });
+    await git(folder, 'clone', '--quiet', '--mirror', whole(), app.path);
+    expect((await backUp(app.path)).code).toBe(0);
+  });
+});
+
 it('a branch of a shallow clone fails although the other branches are whole', async () => {
   await app.git('branch', 'old');
   expect((await backUp(app.path)).code).toBe(0);

@@ -5,6 +5,7 @@ import type { ArchiveOnDisk } from '../archive/archive.ts';
 import { readRecordedVersions } from '../archive/manifests.ts';
 import type { Place } from '../archive/publish.ts';
 import { explainTransfer, transferChecked } from '../mirror/fetch.ts';
+import { requireWhole } from '../mirror/incomplete-source.ts';
 import { type Mirror, mirrorPath } from '../mirror/mirror.ts';
 import {
   dropManySourceRefs,
@@ -61,6 +62,7 @@ export async function cloneFirst(
     cloneSource(git, { gitDir, folder }, from, transfer),
   );
   const advertised = await readAdvertised(options);
+  await requireWhole(options.source);
   if (result === null) {
     if (advertised.refs.size === 0) return null;
     throw new GitError('the repository was empty while it was being cloned, and no longer is');

@@ -24,6 +24,7 @@ import { DamagedArchive, readArchivedRefs } from '../archive/versions/archived-r
 import type { RepositoryEntry } from '../base/run-entry.ts';
 import type { Source } from '../base/source.ts';
 import { RunStopped } from '../base/stop.ts';
+import { requireWhole } from '../mirror/incomplete-source.ts';
 import { hasMirror, mirrorPath } from '../mirror/mirror.ts';
 import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
 import { type Backup, type BackupContext, begin, type Job, remark } from './backup.ts';
@@ -127,6 +128,7 @@ export async function updateArchive(backup: Backup): Promise<Success> {
     if (!isFirst) {
       await begin(backup, 'reading refs');
       remote = await readRemoteRefs(backup, await backup.credential());
+      await requireWhole(source);
       if (remote.refs.size === 0) return await refuseEmptied(backup, key, before);
       const unchanged = await findUnchanged(backup, before, remote);
       if (unchanged !== null) return { status: 'unchanged', key, record: unchanged };

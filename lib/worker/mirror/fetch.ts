@@ -3,6 +3,7 @@ import type { GitCredential } from '../../git/git-credential.ts';
 import { type Progress, readProgress } from '../../git/progress.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Source } from '../base/source.ts';
+import { incompleteSource } from './incomplete-source.ts';
 
 const FETCH_TIMEOUT_MS = 12 * 60 * 60_000;
 const MAX_DEFECT_LENGTH = 200;
@@ -78,19 +79,13 @@ export function explainTransfer(error: GitError, { isLocal, location }: Source):
   }
   const { message } = error;
   if (shallowSource.test(message)) {
-    return new GitError(
-      'the repository is shallow, so its history is incomplete; run `git fetch --unshallow` in it',
-    );
+    return new GitError(incompleteSource.shallow);
   }
   if (partialSource.test(message)) {
-    return new GitError(
-      'the repository is a partial clone, which lacks objects that its own remote has; back up that remote, or complete it with `git config --unset remote.origin.partialCloneFilter` and `git fetch --refetch`',
-    );
+    return new GitError(incompleteSource.partial);
   }
   if (graftedSource.test(message)) {
-    return new GitError(
-      'the repository hides a part of its history with grafts (info/grafts), so git cannot copy all of it; run `git replace --convert-graft-file` in it',
-    );
+    return new GitError(incompleteSource.grafted);
   }
   const [, id] = missingTarget.exec(message) ?? [];
   if (id === undefined) return error;
