@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { search } from '../search/search.ts';
+import { degradations, search } from '../search/search.ts';
 import { searchableTypes } from '../search/source-types.ts';
 import { observatoryRoute, refused, sendData, wrapped } from './base/answers.ts';
 import type { ObservatoryDeps } from './base/observatory-deps.ts';
@@ -60,6 +60,9 @@ const searchAnswer = z
       description:
         'What was not used in the search, and why; or that it was cut short, so that matches may be missing.',
     }),
+    degradations: z
+      .array(z.object({ kind: z.enum(degradations), reason: z.string() }))
+      .meta({ description: 'The same, one by one.' }),
     nothing_found: z.string().nullable().meta({
       description:
         'Without results: whether anything is recorded, and why the search may have missed it.',
@@ -117,9 +120,12 @@ export const searchEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           signal: c.req.raw.signal,
         },
       );
-      const { degraded_reason, nothing_found, ...found } = outcome;
+      const { degraded_reason, degradations: left, nothing_found, ...found } = outcome;
       const degraded = degraded_reason !== null;
-      return sendData(c, 'Searched', { ...found, degraded, degraded_reason, nothing_found });
+      return sendData(c, 'Searched', {
+        ...{ ...found, degraded, degraded_reason },
+        ...{ degradations: left, nothing_found },
+      });
     },
   ),
 ];

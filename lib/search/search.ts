@@ -38,7 +38,30 @@ export interface SearchRequest {
   signal?: AbortSignal;
 }
 
-/** A reason of `degraded_reason`. */
+/**
+ * What a search left out:
+ *
+ * - `no_generation`: vectors, because no embedding generation is active.
+ * - `no_extension`: vectors, because the database cannot store them.
+ * - `not_embedded`: vectors, because the query could not be embedded.
+ * - `not_reranked`: reranking.
+ * - `cut_short`: older matches.
+ */
+export const degradations = [
+  'no_generation',
+  'no_extension',
+  'not_embedded',
+  'not_reranked',
+  'cut_short',
+] as const;
+
+/** What a search left out, and why. */
+export interface Degradation {
+  kind: (typeof degradations)[number];
+  reason: string;
+}
+
+/** The reason of a search that was cut short. */
 export const CUT_SHORT =
   'the search took too long and was cut short, so older matches may be missing: use fewer or rarer words';
 
@@ -59,6 +82,8 @@ export interface SearchOutcome {
    * Why requested vectors or reranking were not used, or that the search was cut short; otherwise null.
    */
   degraded_reason: string | null;
+  /** The same, one by one. */
+  degradations: Degradation[];
   /** Without results: whether there is anything to find, and why the search may have missed it. Otherwise null. */
   nothing_found: string | null;
 }
@@ -73,14 +98,15 @@ export interface SearchOutcome {
 export async function search(deps: SearchDeps, request: SearchRequest): Promise<SearchOutcome> {
   const { redactor } = deps;
   const { limit, rerankModel, signal } = request;
-  const { found, reasons } = await findWithVectors(deps, request);
-  if (found.isCut) reasons.push(CUT_SHORT);
+  const { found, left } = await findWithVectors(deps, request);
+  if (found.isCut) left.push({ kind: 'cut_short', reason: CUT_SHORT });
   let results = found.sources.map((source) => toResult(source, redactor));
 
   if (rerankModel !== null && results.length > 0) {
     const query = redactor.text(request.query);
     const answer = await rerank({ ...deps, signal }, rerankModel, query, results);
-    if (answer.failure !== null) reasons.push(`reranking failed: ${answer.failure}`);
+    if (answer.failure !== null)
+      left.push({ kind: 'not_reranked', reason: `reranking failed: ${answer.failure}` });
     results = answer.results;
   }
   results = results.slice(0, limit);
@@ -90,7 +116,8 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
     generation_id: found.generationId,
     model_id: found.generationId === null ? null : (found.active?.id ?? null),
     total: results.length,
-    degraded_reason: reasons.length === 0 ? null : reasons.join('; '),
+    degraded_reason: left.length === 0 ? null : left.map(({ reason }) => reason).join('; '),
+    degradations: left,
     nothing_found,
   };
 }
@@ -116,13 +143,13 @@ function toResult(source: FoundSource, redactor: Redactor): SearchResult {
 async function findWithVectors(
   deps: SearchDeps,
   request: SearchRequest,
-): Promise<{ found: FoundSources; reasons: string[] }> {
+): Promise<{ found: FoundSources; left: Degradation[] }> {
   const { db } = deps;
   const { alternatives, wanted } = parseQuery(request.query);
   const limit = request.rerankModel === null ? request.limit : MAX_RERANKED;
   const query = { ...request, limit, alternatives };
   if (request.semanticWeight === 0 || wanted === '') {
-    return { found: await findSources(db, { ...query, vector: null }), reasons: [] };
+    return { found: await findSources(db, { ...query, vector: null }), left: [] };
   }
 
   const gateway = { ...deps, signal: request.signal };
@@ -131,8 +158,7 @@ async function findWithVectors(
   let embedded = await embedQuery(gateway, guess, text);
   let found = await findSources(db, { ...query, vector: embedded.value });
   const { active } = found;
-  if (active === null || !found.hasVectorColumn)
-    return { found, reasons: [explainNoVectors(found)] };
+  if (active === null || !found.hasVectorColumn) return { found, left: [explainNoVectors(found)] };
   if (active.id !== guess.id || active.dimensions !== guess.dimensions) {
     noteActiveModel(db, active);
     embedded = await embedQuery(gateway, active, text);
@@ -140,13 +166,14 @@ async function findWithVectors(
       found = await findSources(db, { ...query, vector: embedded.value });
   }
   if (embedded.fatal !== null) throw embedded.fatal;
-  if (found.generationId !== null) return { found, reasons: [] };
+  if (found.generationId !== null) return { found, left: [] };
   const why = embedded.failure ?? 'another generation has just become active';
-  return { found, reasons: [`the query could not be embedded: ${why}`] };
+  const reason = `the query could not be embedded: ${why}`;
+  return { found, left: [{ kind: 'not_embedded', reason }] };
 }
 
-function explainNoVectors({ hasVectorColumn }: FoundSources): string {
+function explainNoVectors({ hasVectorColumn }: FoundSources): Degradation {
   return hasVectorColumn
-    ? 'no embedding generation is active'
-    : 'the database has no vector extension';
+    ? { kind: 'no_generation', reason: 'no embedding generation is active' }
+    : { kind: 'no_extension', reason: 'the database has no vector extension' };
 }

@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { type DatabaseConfig, databaseVariables } from '../../lib/config/database.ts';
-import { ConfigError } from '../../lib/config/read.ts';
 import type { Database } from '../../lib/database/database.ts';
+import { DirectoryInUse } from '../../lib/database/embedded/data-directory.ts';
 import { isNeonHost, openDatabase } from '../../lib/database/open.ts';
 import { nullIfMissing } from '../../lib/files.ts';
 import { createLog } from '../../lib/log/log.ts';
@@ -185,7 +185,7 @@ async function openEmbedded(
       await db.close();
     }
   } catch (error) {
-    if (!(error instanceof ConfigError) || !error.message.includes('in use')) throw error;
+    if (!(error instanceof DirectoryInUse)) throw error;
     return ok(`embedded, in ${folder}; another process has it open`);
   }
 }

@@ -15,17 +15,25 @@ export function reasonOf(error: unknown): string {
   return `${message}: ${reasonOf(inner)}`;
 }
 
+/** Whether an error, or what caused it, has a code such as ECONNREFUSED. */
+export function hasCode(error: unknown, code: string): boolean {
+  if (!(error instanceof Error)) return false;
+  if ('code' in error && error.code === code) return true;
+  const tried: unknown[] = error instanceof AggregateError ? error.errors : [];
+  return [error.cause, ...tried].some((inner) => hasCode(inner, code));
+}
+
 /** The outcome of a check, which fails if it takes longer than `ms`. */
 export async function withinLimit(
   ms: number,
   clock: Clock,
   work: () => Promise<CheckFinding>,
-  describe: (reason: string) => CheckFinding,
+  describe: (reason: string, error: unknown) => CheckFinding,
 ): Promise<CheckFinding> {
   try {
     return await within(ms, work(), clock);
   } catch (error) {
-    return describe(reasonOf(error));
+    return describe(reasonOf(error), error);
   }
 }
 

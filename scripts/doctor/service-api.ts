@@ -3,10 +3,10 @@ import { httpVariables } from '../../lib/config/http.ts';
 import { listenVariables, ownUrl } from '../../lib/config/listen.ts';
 import { backendVariables } from '../../lib/config/mcp.ts';
 import { AppError } from '../../lib/errors.ts';
-import { callInternalService } from '../../lib/http/internal-service.ts';
+import { callInternalService, ServiceResponseError } from '../../lib/http/internal-service.ts';
 import { parseJson } from '../../lib/json.ts';
 import { version } from '../../lib/version.ts';
-import { reasonOf, timed, withinLimit } from './measuring.ts';
+import { hasCode, reasonOf, timed, withinLimit } from './measuring.ts';
 import { type Check, type CheckFinding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
@@ -40,8 +40,8 @@ async function checkOwn(
 ): Promise<CheckFinding> {
   const url = ownUrl(config);
   if (url === undefined) return off('PORT is 0: not checked');
-  return checkHttpServer(subject, config.INTERNAL_SECRET, url, (reason) =>
-    /ECONNREFUSED/.test(reason)
+  return checkHttpServer(subject, config.INTERNAL_SECRET, url, (reason, error) =>
+    hasCode(error, 'ECONNREFUSED')
       ? off(`not running at ${url}`, 'npm start')
       : failed(
           `another program listens at ${url}: ${reason}`,
@@ -74,7 +74,7 @@ async function checkHttpServer(
   subject: Subject,
   secret: Secret,
   url: string,
-  absent: (reason: string) => CheckFinding,
+  absent: (reason: string, error?: unknown) => CheckFinding,
 ): Promise<CheckFinding> {
   const ask = async (path: string, sent?: string) => {
     const { text } = await callInternalService(
@@ -122,7 +122,7 @@ async function findFault(
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return failed(
-      reasonOf(error).includes('answered 401')
+      error instanceof ServiceResponseError && error.status === 401
         ? 'it has a different INTERNAL_SECRET'
         : reasonOf(error),
       'restart or redeploy it with these variables',

@@ -164,6 +164,7 @@ describe('a search without vectors', () => {
       model_id: null,
       degraded: true,
       degraded_reason: 'no embedding generation is active',
+      degradations: [{ kind: 'no_generation', reason: 'no embedding generation is active' }],
     });
   });
 
@@ -178,6 +179,7 @@ describe('a search without vectors', () => {
         generation_id: null,
         degraded: true,
         degraded_reason: 'the database has no vector extension',
+        degradations: [{ kind: 'no_extension', reason: 'the database has no vector extension' }],
       });
     } finally {
       await postgres.close();

@@ -26,6 +26,9 @@ export interface DataDirectory {
   release(): Promise<void>;
 }
 
+/** Another process has the data directory open. */
+export class DirectoryInUse extends ConfigError {}
+
 /**
  * Creates the data directory if necessary, locks it, and removes the remains of an interrupted first start.
  * Throws a one-line ConfigError when the directory cannot be used.
@@ -35,9 +38,8 @@ export async function openDataDirectory(dataDir: string, log: Log): Promise<Data
   const lockFile = join(dataDir, 'lock.sqlite');
   const lock = await takeProcessLock(lockFile, 0);
   if (!lock.held) {
-    throw new ConfigError(
-      lock.busy ? describeUse(lockFile) : `DATA_DIR cannot be locked: ${lock.reason}`,
-    );
+    if (lock.busy) throw new DirectoryInUse(describeUse(lockFile));
+    throw new ConfigError(`DATA_DIR cannot be locked: ${lock.reason}`);
   }
   const folder = join(dataDir, 'postgres');
   // Exists while a new database is being created. Only a database with this marker is ever removed: it

@@ -82,11 +82,11 @@ function Found({ q, type }: { q: string; type: SourceType | undefined }) {
     <>
       {all.data !== undefined && <Facets q={q} type={type} all={all.data} chosen={query.data} />}
       <Loaded query={query} lines={6}>
-        {({ results, degraded_reason, nothing_found }) => (
+        {({ results, degradations, nothing_found }) => (
           <>
-            {degraded_reason !== null && (
+            {degradations.length > 0 && (
               <Text size="sm" c="dimmed" role="note">
-                {explainDegraded(degraded_reason)}
+                {explainDegraded(degradations)}
               </Text>
             )}
             {results.length === 0 ? (
