@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { join, resolve } from 'node:path';
+import { openMailboxes } from '../lib/alerts/channels/mailboxes.ts';
 import { openAlertChannels } from '../lib/alerts/channels/open-channels.ts';
 import { rememberInFolder } from '../lib/alerts/outage/folder-memory.ts';
 import { raiseAlerts } from '../lib/alerts/raise-alerts.ts';
@@ -212,7 +213,8 @@ async function schedule(
     async onCrash() {
       await endDeadRun(db, dataFolder);
       const channels = await openAlertChannels(config, { db, fetch, clock });
-      await raiseAlerts({ db, clock, log, config, channels });
+      const mailboxes = openMailboxes(config, { fetch, clock });
+      await raiseAlerts({ db, clock, log, config, channels, mailboxes });
     },
   });
 }

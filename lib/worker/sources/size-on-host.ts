@@ -1,9 +1,9 @@
 import { RequestError } from '@octokit/request-error';
 import { ZodError } from 'zod';
+import { isRepositoryName } from '../../archives/base/archive-name.ts';
 import type { GitHostConfig } from '../../config/git-host.ts';
 import { createGitHostClient } from '../hosts/client.ts';
 import { connectGitHost, type GitHostConnection } from '../hosts/connection.ts';
-import { isRepositoryName } from '../hosts/host-repository.ts';
 import { lookUpRepository } from '../hosts/look-up.ts';
 
 /** How long the git host may take to say how large a repository is. */

@@ -48,6 +48,9 @@ export function BackUpNow({ target }: { target: string | null }) {
 /** When the worker will pick up the request. Without a known schedule, someone may have to start the run. */
 function NextRun() {
   const { data } = useQuery(overview);
+  if (data?.runs_start_here) {
+    return <>{data.running === null ? 'the run starts now' : 'it follows the run under way'}.</>;
+  }
   const expected = data?.next_run_expected_at ?? null;
   if (expected !== null) {
     return (

@@ -71,6 +71,7 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
           lateAt={overview.next_run_late_at}
           usualMs={overview.usual_interval_ms}
           isDeclared={overview.is_interval_declared}
+          isScheduled={overview.is_scheduled}
         />
         <OffSite copies={overview.off_site} />
         <Storage bytes={overview.current_archive_bytes} />
@@ -186,14 +187,16 @@ function NextRun({
   lateAt,
   usualMs,
   isDeclared,
+  isScheduled,
 }: {
   at: string | null;
   lateAt: string | null;
   usualMs: number | null;
   isDeclared: boolean;
+  isScheduled: boolean;
 }) {
   const now = useServerNow();
-  if (at === null || usualMs === null) {
+  if (at === null || (usualMs === null && !isScheduled)) {
     const note = isDeclared ? 'known after the first run' : 'known after three runs';
     return <Figure label="Next run" value="–" note={note} />;
   }
@@ -203,7 +206,11 @@ function NextRun({
     <Figure
       label={isLate ? 'Next run was expected' : 'Next run expected'}
       value={inMs > 0 && inMs < 60_000 ? 'within a minute' : <Age of={at} />}
-      note={`${isDeclared ? 'scheduled' : 'usually'} every ${formatDuration(usualMs)}`}
+      note={
+        isScheduled
+          ? 'by the schedule'
+          : `${isDeclared ? 'scheduled' : 'usually'} every ${formatDuration(usualMs ?? 0)}`
+      }
       bad={isLate}
       place={{ to: '/runs' }}
     />

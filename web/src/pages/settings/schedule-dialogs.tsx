@@ -37,7 +37,7 @@ export function EditSchedule({ schedule, zone, close }: EditScheduleProps) {
   const isCurrent = typed === timing && typedZone === timeZone;
   const fault = isCurrent && preview.error instanceof ApiError ? preview.error : null;
   const faultOf = (field: string) =>
-    fault?.details.find(({ path }) => path === field)?.message ?? null;
+    fault?.fields.find(({ path }) => path === field)?.message ?? null;
   return (
     <ActionDialog
       title={schedule ? 'Change a schedule' : 'Add a schedule'}
@@ -113,7 +113,14 @@ export function RemoveSchedule({
 /** A time as the clocks of a time zone show it. */
 export function formatIn(time: string, timeZone: string): string {
   const format = new Intl.DateTimeFormat(undefined, {
-    ...{ timeZone, weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+    ...{
+      timeZone,
+      weekday: 'short',
+      day: 'numeric',
+      month: 'short',
+      hour: '2-digit',
+      minute: '2-digit',
+    },
     timeZoneName: 'short',
   });
   return format.format(new Date(time));

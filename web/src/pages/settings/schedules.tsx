@@ -80,7 +80,7 @@ function RunsElsewhere() {
           <Code>npm start</Code> serves the schedules below and “Back up now”. Or start a worker
           there with cron or a timer, or once an hour with:
         </Text>
-        <Command text="npm run worker -- run --every 60" />
+        <Command>npm run worker -- run --every 60</Command>
       </Stack>
     </Alert>
   );

@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Page } from '../../parts/page.tsx';
 import { Agents } from './agents.tsx';
 import { Models } from './models.tsx';
+import { Schedules } from './schedules.tsx';
 import { settingsTabs } from './tabs.ts';
 import { Telling } from './telling.tsx';
 import { Users } from './users.tsx';
@@ -11,6 +12,7 @@ import { Vectors } from './vectors.tsx';
 const panels = {
   models: Models,
   search: Vectors,
+  schedule: Schedules,
   users: Users,
   alerts: Telling,
   agents: Agents,
@@ -31,8 +33,8 @@ export function SettingsPage() {
         }
         keepMounted={false}
       >
-        {/* One row, so that all tabs are visible on a phone too. */}
-        <Tabs.List mb="lg" style={{ flexWrap: 'nowrap' }}>
+        {/* One row that can be scrolled on a phone. */}
+        <Tabs.List mb="lg" style={{ flexWrap: 'nowrap', overflowX: 'auto' }}>
           {settingsTabs.map(({ value, label }) => (
             <Tabs.Tab key={value} value={value} px={{ base: 'xs', sm: 'md' }}>
               {label}
