@@ -1,10 +1,11 @@
 import { cleanText } from '../text/clean-text.ts';
+import { shellQuote } from '../text/shell-quote.ts';
 
 const MAX_NAMES_LENGTH = 200;
 
 /**
  * The error output of git as one clean line, with the reason first: advice (`hint:`) comes last, and what git does
- * before it fails is left out. A repository in a format that this git does not read is explained instead.
+ * before it fails is left out. What git says of a repository that it does not even open is explained instead.
  */
 export function readableFailure(output: string): string {
   const lines = output
@@ -12,7 +13,9 @@ export function readableFailure(output: string): string {
     .filter((line) => !/^Cloning into (?:bare repository )?'.*'\.{3}$/.test(line));
   const isHint = (line: string) => /^(?:remote: )*hint:/.test(line);
   const [reasons, hints] = [lines.filter((line) => !isHint(line)), lines.filter(isHint)];
-  return explainFormat(reasons) ?? cleanText([...reasons, ...hints].join('\n'));
+  return (
+    explainFormat(reasons) ?? explainDamage(reasons) ?? cleanText([...reasons, ...hints].join('\n'))
+  );
 }
 
 function explainFormat(lines: readonly string[]): string | null {
@@ -31,6 +34,25 @@ function explainFormat(lines: readonly string[]): string | null {
     if (added !== undefined) {
       const found = cleanText(added.trim() || listedBelow(lines, index), MAX_NAMES_LENGTH);
       return `the repository uses the extension ${found}, but says that it uses none: run \`git config core.repositoryFormatVersion 1\` in it`;
+    }
+  }
+  return null;
+}
+
+/** What keeps git from opening a local repository; it adds that access rights may be wrong, which they are not. */
+function explainDamage(lines: readonly string[]): string | null {
+  for (const line of lines) {
+    const [, number, file] = /^fatal: bad config line (\d+) in file (.+)$/.exec(line) ?? [];
+    if (file !== undefined)
+      return `the repository is damaged: line ${number} of ${cleanText(file, MAX_NAMES_LENGTH)} cannot be read`;
+    const [, text] = /^fatal: unexpected line in \S*packed-refs: (.*)$/.exec(line) ?? [];
+    if (text !== undefined)
+      return `the repository is damaged: its packed-refs has a line that names no ref (${cleanText(text, MAX_NAMES_LENGTH)})`;
+    const [, folder] =
+      /^fatal: detected dubious ownership in repository at '(.*)'$/.exec(line) ?? [];
+    if (folder !== undefined) {
+      const path = cleanText(folder, MAX_NAMES_LENGTH);
+      return `git refuses the repository, because it belongs to another user: run the worker as that user, or allow it with \`git config --global --add safe.directory ${shellQuote(path)}\``;
     }
   }
   return null;

@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises';
 import { AppError, messageOf } from '../../errors.ts';
-import { isSystemError, NotAFile, nullIfMissing } from '../../files.ts';
+import { isSystemError, NotAFile } from '../../files.ts';
 import { createGit, GitError, type GitFault } from '../../git/git.ts';
 import { classifyFault } from '../base/git-faults.ts';
 import type { Source } from '../base/source.ts';
@@ -9,7 +8,6 @@ import { explainHostError, isLoginRefused } from '../hosts/errors.ts';
 import { readRemoteRefs } from '../mirror/refs.ts';
 import type { BackupContext } from './backup.ts';
 import { DiskFull } from './disk-room.ts';
-import { isRepository } from './is-repository.ts';
 import { type Failure, failure } from './outcome.ts';
 
 /**
@@ -97,26 +95,4 @@ function isMachineFault(
   if (!isSystemError(error) || !mountFaults.has(error.code ?? '')) return false;
   const { path = '' } = error;
   return [archiveFolder, mirrorFolder].some((folder) => path.startsWith(folder));
-}
-
-/**
- * Throws GitError if a local source does not exist. Only asked once git has failed: in a file system that hangs, git can
- * be stopped, but not a call of our own, which would occupy one of the few threads for all files.
- */
-export async function requireFolder({ isLocal, location }: Source): Promise<void> {
-  if (!isLocal) return;
-  const found = await nullIfMissing(stat(location));
-  if (found === null) throw new GitError(`there is no folder ${location}${hintAbout(location)}`);
-  if (found.isDirectory() && !(await isRepository(location))) {
-    throw new GitError(`the folder ${location} is no git repository, and holds none`);
-  }
-  if (found.isFile())
-    throw new GitError(`${location} is a file, and no git bundle that can be read`);
-}
-
-/** What a shell leaves alone within quotes ends up in a path. */
-function hintAbout(path: string): string {
-  if (/(?:^|\/)~/.test(path)) return ': a shell replaces ~ only where it is not in quotes';
-  if (!/[*?[]/.test(path)) return '';
-  return ': a shell replaces a pattern only where it is not in quotes; a folder of repositories needs none';
 }

@@ -30,7 +30,8 @@ import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
 import { type Backup, type BackupContext, begin, type Job, remark } from './backup.ts';
 import { deliver, type Waiting } from './deliver.ts';
 import { neededBytes } from './disk-room.ts';
-import { explainFailure, requireFolder } from './explain-failure.ts';
+import { explainFailure } from './explain-failure.ts';
+import { explainFolder } from './explain-folder.ts';
 import { cloneFirst, type Fetched, fetchUpdate, type Stage } from './fetch-source.ts';
 import { type Failure, failure, type Outcome, type Success } from './outcome.ts';
 import { describeLost, rebuildMirror } from './prepare-mirror.ts';
@@ -150,7 +151,7 @@ export async function updateArchive(backup: Backup): Promise<Success> {
       await removeScratch(scratch);
     }
   } catch (error) {
-    if (isGitFailure(error)) await requireFolder(source);
+    if (isGitFailure(error)) await explainFolder(source);
     throw error;
   }
 }

@@ -63,7 +63,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'folder',
-    /waited for a file system|read-only file system|input\/output error|stale file handle|insufficient permission for adding|unable to (?:create|write|open|append to) .{0,300}: permission denied|\b(?:EROFS|EACCES|EPERM|EIO|ESTALE|ENODEV|ENOTCONN)\b/i,
+    /waited for a file system|read-only file system|input\/output error|stale file handle|insufficient permission for adding|unable to (?:create|write|open|append to) .{0,300}: permission denied|may not be read by the user that runs the worker|belongs to another user|\b(?:EROFS|EACCES|EPERM|EIO|ESTALE|ENODEV|ENOTCONN)\b/i,
   ],
   ['shallow', /\brepository is shallow\b/i],
   ['partial', /^the repository is a partial clone\b/],
@@ -86,7 +86,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'missing',
-    /repository .{0,300}not found|repository not found|does not appear to be a git repository|there is no folder|is no git repository, and holds none|does not exist|project you were looking for|\b(?:returned error:|HTTP|answered) (?:404|410|451)\b/i,
+    /repository .{0,300}not found|repository not found|does not appear to be a git repository|there is no folder|is no git repository, and holds none|and no git (?:bundle that can be read|repository)$|leads back to itself|^it is a (?:worktree|submodule) of |does not exist|project you were looking for|\b(?:returned error:|HTTP|answered) (?:404|410|451)\b/i,
   ],
   [
     'certificate',
@@ -94,7 +94,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'damaged',
-    /\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|a ref of the repository points to|did not receive expected object|unable to read [0-9a-f]{40}|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object/i,
+    /^the repository is damaged: |\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|a ref of the repository points to|did not receive expected object|unable to read [0-9a-f]{40}|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object/i,
   ],
   [
     'host',

@@ -101,7 +101,7 @@ const advice: Record<FaultKind, { what: string; todo: string; ofSource?: string 
     what: 'backed up, but not stored off-site',
     todo: 'see the reasons in the log; the next run stores what is missing',
   },
-  other: { what: 'other reasons', todo: 'see the log' },
+  other: { what: 'for a reason that the log names', todo: 'see the log' },
 };
 
 /** The next run finds a good archive: there is nothing to put back. */
