@@ -7,6 +7,7 @@ import { httpVariables } from '../lib/config/http.ts';
 import { makeLocalSecrets } from '../lib/config/local/local-secrets.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { checkGit } from '../lib/git/git-version.ts';
+import { ignoreClosedOutput } from '../lib/processes/closed-output.ts';
 import { version } from '../lib/version.ts';
 import { runProgram } from './command.ts';
 import { type EmbeddedPlaces, type LocalServer, startLocalServer } from './local-server.ts';
@@ -25,6 +26,7 @@ await runProgram(program, async () => {
     : makeLocalSecrets(loaded.environment, loaded.localEnvFile);
   await preparePage();
   await checkGit(environment, new AbortController().signal);
+  ignoreClosedOutput();
   const stopped = nextSignal();
   const server = await startLocalServer(environment, { workerFolder: process.cwd() });
   const secretFile = loaded.fileOf('INTERNAL_SECRET');

@@ -6,6 +6,8 @@ import type { Database } from '../lib/database/database.ts';
 import { openDatabase } from '../lib/database/open.ts';
 import { AppError } from '../lib/errors.ts';
 import type { Log } from '../lib/log/log.ts';
+import { ignoreClosedOutput } from '../lib/processes/closed-output.ts';
+import { hasNpmEnded } from '../lib/processes/end-with-npm.ts';
 import { exitNow, exitSoon } from '../lib/processes/exit-now.ts';
 import { createKeychain } from '../lib/worker/base/keychain.ts';
 import { listenForInterrupt } from '../lib/worker/interrupt.ts';
@@ -19,7 +21,7 @@ import { loadEnvironment } from './environment.ts';
 if (process.argv[2] === 'run') setFlagsFromString('--optimize-for-size');
 
 await runCommand(async () => {
-  ignoreClosedPipes();
+  ignoreClosedOutput();
   const environment = loadEnvironment();
   shareWithAwsSdk(environment);
   return runWorker({
@@ -48,7 +50,9 @@ await runCommand(async () => {
     },
     keychain: createKeychain(environment, systemClock),
     fetch,
-    signal: listenForInterrupt({ signals: process, clock: systemClock, exit: exitNow }),
+    signal: listenForInterrupt({
+      ...{ signals: process, clock: systemClock, exit: exitNow, hasNpmEnded },
+    }),
     openDatabase: openWorkerDatabase,
   });
 });
@@ -74,14 +78,5 @@ async function openWorkerDatabase(
 function shareWithAwsSdk(environment: Environment): void {
   for (const [name, value] of Object.entries(environment)) {
     if (name.startsWith('AWS_') && value) process.env[name] ||= value;
-  }
-}
-
-/** A reader that exits early, such as `head`, must not end a run. */
-function ignoreClosedPipes(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
   }
 }

@@ -3,6 +3,13 @@ import { readProc, readProcess } from './process-info.ts';
 const CHECK_EVERY_MS = 500;
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+let hasEnded = false;
+
+/** Whether this process was ended because npm is gone: what ended npm, and whether on purpose, cannot be known. */
+export function hasNpmEnded(): boolean {
+  return hasEnded;
+}
+
 /**
  * Ends this process, as SIGTERM does, once the npm that has started it is gone. npm passes a signal on to its shell
  * only, and none if it is killed: a server would keep its port and its folder, with nobody left to stop it. Does
@@ -13,11 +20,15 @@ export function endWithNpm(environment: Readonly<Record<string, string | undefin
   const parent = process.ppid;
   const npm = findNpm(parent);
   const isGone = () => process.ppid !== parent || (npm !== null && parentOf(parent) !== npm);
-  if (isGone()) process.kill(process.pid, 'SIGTERM');
+  const end = () => {
+    hasEnded = true;
+    process.kill(process.pid, 'SIGTERM');
+  };
+  if (isGone()) end();
   const timer = setInterval(() => {
     if (!isGone()) return;
     clearInterval(timer);
-    process.kill(process.pid, 'SIGTERM');
+    end();
   }, CHECK_EVERY_MS);
   timer.unref();
   // Not listened to before the command does, because that would keep it from ending by default.

@@ -12,6 +12,8 @@ export interface TerminalScript {
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
   /** Types keys. */
   type(keys: string): void;
+  /** Closes the terminal, which can then no longer be written to. */
+  close(): void;
   finished: Promise<{ code: number; output: string }>;
 }
 
@@ -46,6 +48,7 @@ export function startOnTerminal(
     output: () => output,
     finished,
     type: (keys) => terminal.write(keys),
+    close: () => (terminal as typeof terminal & { destroy(): void }).destroy(),
     waitFor: (pattern) =>
       new Promise((found, fail) => {
         const look = () => {

@@ -139,10 +139,19 @@ it('each source that cannot be read is told with a reason and a kind of its own'
     args: ['run', '--json', ...sources.flatMap((source) => ['--source', source])],
   });
   const summary = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
-  const told = new Map<string, { reason: string; error_message: string }>(
-    summary.unread_sources.map((one: { source: string }) => [one.source, one]),
+  type Told = { source?: string; reason: string; error_message: string };
+  // The refs of this one can be read.
+  const failed = summary.failures.map((one: Told) => ({
+    ...one,
+    source: join(folder, 'no-alternates'),
+  }));
+  expect({ code, failed }).toMatchObject({
+    code: 1,
+    failed: [{ repository: 'local/no-alternates' }],
+  });
+  const told = new Map(
+    [...summary.unread_sources, ...failed].map((one: Told) => [one.source, one] as const),
   );
-  expect({ code, failures: summary.failures }).toEqual({ code: 1, failures: [] });
   for (const [name, , reason, why] of all) {
     expect({ name, ...told.get(join(folder, name)) }).toMatchObject({
       ...{ name, reason },

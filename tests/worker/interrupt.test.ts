@@ -3,11 +3,14 @@ import { expect, it } from 'vitest';
 import { listenForInterrupt } from '../../lib/worker/interrupt.ts';
 import { createTestClock } from '../support/clock.ts';
 
-function listen() {
+function listen({ hasNpmEnded = false } = {}) {
   const signals = new EventEmitter();
   const clock = createTestClock();
   const exits: number[] = [];
-  const signal = listenForInterrupt({ signals, clock, exit: (code) => exits.push(code) });
+  const signal = listenForInterrupt({
+    ...{ signals, clock, hasNpmEnded: () => hasNpmEnded },
+    exit: (code) => exits.push(code),
+  });
   return { signals, clock, exits, signal };
 }
 
@@ -35,4 +38,16 @@ it("npm's repetition of the first signal is ignored", () => {
   clock.advance(100);
   signals.emit('SIGINT', 'SIGINT');
   expect(exits).toEqual([]);
+});
+
+it('the end of npm is no signal, but one that arrived is named', () => {
+  const { signals, signal } = listen({ hasNpmEnded: true });
+  signals.emit('SIGTERM', 'SIGTERM');
+  expect(signal.reason).toMatchObject({
+    message: 'interrupted: npm, which had started this worker, has ended',
+    stoppedBy: null,
+  });
+  const closed = listen({ hasNpmEnded: true });
+  closed.signals.emit('SIGHUP', 'SIGHUP');
+  expect(closed.signal.reason).toMatchObject({ stoppedBy: 'SIGHUP' });
 });

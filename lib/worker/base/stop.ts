@@ -38,6 +38,11 @@ export function describeInterrupt(signal: string): RunStopped {
   return new RunStopped(`interrupted by ${signal}`, { stoppedBy: signal });
 }
 
+/** Stops the work of a process that npm started and that npm has left. No signal has reached it that could be named. */
+export function describeLostNpm(): RunStopped {
+  return new RunStopped('interrupted: npm, which had started this worker, has ended');
+}
+
 export const stopMessages = {
   taken: 'another process ended this run',
 } as const;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { setUpTeamApp } from '../../support/team-app.ts';
 import { startOnTerminal } from '../../support/terminal.ts';
+import { rowsOf } from '../../support/worker.ts';
 
 const team = setUpTeamApp();
 const args = () => ['run', '--source', team.app.path, '--source', join(team.folder, 'plain')];
@@ -75,6 +76,27 @@ it('a refused run with --json says so in JSON', async () => {
   });
   held.release();
   await first;
+});
+
+it.each([
+  ['once', []],
+  ['with --every', ['--every', '60']],
+])('a run %s whose terminal is closed is recorded as stopped by SIGHUP', async (_how, more) => {
+  const held = team.server.holdFetch();
+  const worker = startOnTerminal('worker', {
+    args: ['run', '--source', `${team.server.url}/team/app.git`, ...more],
+    env: { DATABASE_URL: team.database.url },
+    cwd: team.folder,
+  });
+  await held.came;
+  await worker.waitFor(/0 of 1 done[\s\S]*cloning +team\/app/);
+  worker.close();
+  await worker.finished;
+  held.release();
+  const runs = 'SELECT status, error_message, stopped_by FROM backup_runs ORDER BY id DESC LIMIT 1';
+  expect(await rowsOf(team.database.db, runs)).toEqual([
+    { status: 'failed', error_message: 'interrupted by SIGHUP', stopped_by: 'SIGHUP' },
+  ]);
 });
 
 it('an interrupted run leaves a terminal clean', async () => {
