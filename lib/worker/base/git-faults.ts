@@ -68,6 +68,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ['shallow', /\brepository is shallow\b/i],
   ['partial', /^the repository is a partial clone\b/],
   ['grafted', /^the repository hides a part of its history with grafts\b/],
+  ['damaged', /^the repository is damaged: /],
   ['format', /^the repository (?:is in a format that this git does not read|uses the extension)\b/],
   [
     'proxy',
@@ -94,7 +95,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'damaged',
-    /^the repository is damaged: |\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|a ref of the repository points to|did not receive expected object|unable to read [0-9a-f]{40}|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object/i,
+    /\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|a ref of the repository points to|did not receive expected object|unable to read [0-9a-f]{40}|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object/i,
   ],
   [
     'host',
