@@ -8,7 +8,7 @@ import type { HeldRepository, SourceTrial } from '../../records/sources/trial.ts
 import { cleanText } from '../../text/clean-text.ts';
 import { isLinkLocal } from '../../text/network.ts';
 import { AddressError } from '../../text/source-address.ts';
-import { requireFolder } from '../backup/explain-failure.ts';
+import { explainFolder } from '../backup/explain-folder.ts';
 import { isRepository } from '../backup/is-repository.ts';
 import { classifyFault } from '../base/git-faults.ts';
 import { parseLocation, type Source } from '../base/source.ts';
@@ -125,7 +125,7 @@ async function readRepository(
   try {
     refs = await countRefs(git, [...redirects, ...firstProtocol], location);
   } catch (error) {
-    if (error instanceof GitError) await requireFolder(opened);
+    if (error instanceof GitError) await explainFolder(opened);
     throw error;
   }
   if (!isLocal)
