@@ -50,7 +50,7 @@ export interface RestorableArchive {
 }
 
 /** A version that can be restored. */
-interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
+export interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
   /** Null for an archive from an earlier release, as are the run and the number of refs. */
   version: number | null;
   run_id: number | null;

@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../lib/errors.ts';
@@ -130,6 +130,20 @@ describe('versions', () => {
       expect(stdout).toContain(name);
     }
     expect(await call(['versions', 'local/b'])).toMatchObject({ code: 0 });
+  });
+
+  it("calls nothing gone that is another repository's", async () => {
+    const note = (name: string) => join(archives, `local__${name}.bundle.json`);
+    await copyFile(note('b'), note('a'));
+    const said = await failureOf(['versions', 'local/a']);
+    expect(said).toContain('local__a.bundle is the archive of local/b');
+    expect(said).not.toContain('is gone');
+  });
+
+  it('does not say of an archive without its note that it cannot be restored', async () => {
+    await rm(join(archives, 'local__a.bundle.json'));
+    expect((await call(['versions', 'local/a'])).stdout).not.toContain('cannot be restored');
+    expect((await call(['restore', 'local/a', '--to', 'restored'])).code).toBe(0);
   });
 
   it('of an archive that is gone says where a copy is', async () => {

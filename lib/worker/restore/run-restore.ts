@@ -15,6 +15,7 @@ import { countRecordedArchives, findEmptyAt } from '../../records/recorded-archi
 import { listKept } from '../../records/repositories/forgotten.ts';
 import {
   describeUnnamed,
+  type ListedVersion,
   listArchives,
   listRestorableVersions,
   type NamedArchive,
@@ -96,7 +97,7 @@ export async function runVersions(
         `${one.ref_count ?? '-'}`,
         counted(one.files.length, 'file'),
         formatBytes(one.size_bytes),
-        one.fault === null ? (one.warning ?? '') : `cannot be restored: ${one.fault}`,
+        describeWarning(one),
       ]),
     ]);
     const earlier = set_aside.map((name) => `Set aside: ${cleanName(name)}\n`).join('');
@@ -105,6 +106,12 @@ export async function runVersions(
   });
   const isSetAside = parseSetAside(repository) !== null;
   return versions.some(({ fault }) => fault !== null) && !isSetAside ? 1 : 0;
+}
+
+/** An archive whose note was lost is restored as a whole. */
+function describeWarning({ version, fault, warning }: ListedVersion): string {
+  if (fault === null) return warning ?? '';
+  return version === null ? fault : `cannot be restored: ${fault}`;
 }
 
 /** How an archive is named in the list. */
@@ -166,6 +173,8 @@ function orExplainNone<Answer>(
       }
       const [kept] = root === null ? [] : await listKept(db, [repository]);
       if (root === null || kept === undefined || kept.archiveKey === null) return null;
+      // What is there under its name is another repository's.
+      if ((await nullIfMissing(stat(join(root, kept.archiveKey)))) !== null) return null;
       const gone = `${kept.archiveKey} was recorded there, and is gone: is the disk of ${root} mounted, and BACKUP_ARCHIVE_PATH right?`;
       const [store] = kept.copies;
       if (store === undefined) return gone;
