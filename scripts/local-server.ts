@@ -40,6 +40,7 @@ import { isInNetworks, parseNetworks } from '../lib/text/network.ts';
 import { LoginCodes } from '../lib/users/login-codes.ts';
 import { makeArchiveFolder } from '../lib/worker/archive/archive.ts';
 import { endDeadRun, identify } from '../lib/worker/archive/lease/machine-lease.ts';
+import { openTrials } from '../lib/worker/sources/open-trials.ts';
 import { PAGE_FOLDER } from './page/build-page.ts';
 import { createPageApp } from './page/page-app.ts';
 import { announceServer } from './running-server.ts';
@@ -113,6 +114,7 @@ export async function startLocalServer(
     let scheduler: Scheduler | null = null;
     const backups = createBackupsApp(deps, {
       ...{ archives, outageMemory },
+      trySource: openTrials(environment, config),
       scheduler: workerFolder === null ? null : { wake: () => scheduler?.wake() },
     });
     const live = createLiveApp(deps);

@@ -18,7 +18,7 @@ import { createReaderCheck } from '../users/reader-check.ts';
 import { backupsEndpoints } from './backups-endpoints.ts';
 import { BADGES_PATH } from './badges/public-badge.ts';
 import type { ServedArchives } from './base/archives-deps.ts';
-import type { BackupsDeps } from './base/backups-deps.ts';
+import type { BackupsDeps, TrySource } from './base/backups-deps.ts';
 import { shareFacts } from './base/shared-facts.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
 import { READY_WITHIN_MS } from './health.ts';
@@ -28,6 +28,8 @@ const WARN_INTERVAL_MS = 60_000;
 export interface BackupsAppOptions extends SurfaceOptions {
   /** The archives on this machine. Default: null, for none. */
   archives?: ServedArchives | null;
+  /** Default: null, for none. */
+  trySource?: TrySource | null;
   /** Records which channels were notified of a database outage. Default: null, which means Redis if configured. */
   outageMemory?: OutageMemory | null;
   /** Starts runs on this machine. Default: null, none does. */
@@ -37,7 +39,13 @@ export interface BackupsAppOptions extends SurfaceOptions {
 /** The service API without its live feed. */
 export function createBackupsApp(
   deps: Deps<BackupsConfig>,
-  { archives = null, outageMemory = null, scheduler = null, ...options }: BackupsAppOptions = {},
+  {
+    archives = null,
+    trySource = null,
+    outageMemory = null,
+    scheduler = null,
+    ...options
+  }: BackupsAppOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
     deps.log.warn(
@@ -74,7 +82,7 @@ export function createBackupsApp(
   mountEndpoints(
     app,
     backupsEndpoints,
-    buildBackupsDeps(deps, { archives, outageMemory, scheduler }),
+    buildBackupsDeps(deps, { archives, trySource, outageMemory, scheduler }),
   );
   return app;
 }
@@ -87,14 +95,16 @@ export function buildBackupsDeps(
   deps: Deps<BackupsConfig>,
   {
     archives = null,
+    trySource = null,
     outageMemory = null,
     scheduler = null,
-  }: Pick<BackupsAppOptions, 'archives' | 'outageMemory' | 'scheduler'> = {},
+  }: Pick<BackupsAppOptions, 'archives' | 'trySource' | 'outageMemory' | 'scheduler'> = {},
 ): BackupsDeps {
   const { db, clock } = deps;
   return {
     ...deps,
     archives,
+    trySource,
     outageMemory,
     scheduler,
     startedAt: clock.now(),

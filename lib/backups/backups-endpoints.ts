@@ -24,6 +24,7 @@ import { runRequestsEndpoints } from './runs/run-requests.ts';
 import { runsEndpoints } from './runs/runs.ts';
 import { schedulesEndpoints } from './schedules.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
+import { sourcesEndpoints } from './sources.ts';
 import { statementsEndpoints } from './statements.ts';
 import { digestEndpoints } from './telling/digest.ts';
 import { maintenanceEndpoints } from './telling/maintenance.ts';
@@ -55,6 +56,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...fixesEndpoints,
   ...runRequestsEndpoints,
   ...schedulesEndpoints,
+  ...sourcesEndpoints,
   ...badgesEndpoints,
   ...publicBadgeEndpoints,
   ...healthEndpoints,

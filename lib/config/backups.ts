@@ -3,6 +3,7 @@ import { alertSendingVariables } from './alert-channels.ts';
 import { alertRuleVariables } from './alert-rules.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
+import { gitHostVariables } from './git-host.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
@@ -41,6 +42,7 @@ export const backupsVariables = z.object({
   ...alertSendingVariables.shape,
   ...metricsVariables.shape,
   ...sourceVariables.shape,
+  GIT_HOST_URL: gitHostVariables.shape.GIT_HOST_URL,
 });
 
 export type BackupsConfig = z.output<typeof backupsVariables>;

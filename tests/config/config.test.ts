@@ -57,6 +57,7 @@ describe('the configuration of an empty environment', () => {
       BACKUP_SOURCES: [],
       BACKUP_TIME_ZONE: new Intl.DateTimeFormat().resolvedOptions().timeZone,
       WORKER_MEMORY_MIB: 512,
+      GIT_HOST_URL: 'https://github.com',
       METRICS_REPOSITORIES: 2000,
       ALERT_FAILING_AFTER: 2,
       ALERT_CHANNELS: [],

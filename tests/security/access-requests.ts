@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { askStream, say, scriptChat } from '../support/chat.ts';
+import { TEST_SECRET } from '../support/deps.ts';
+import { temporaryFolder } from '../support/folders.ts';
+import { createRepository } from '../support/git.ts';
 import { ADDRESSES } from '../support/mail.ts';
 import { asMessage, connectSse } from '../support/mcp.ts';
 import { ADA } from '../support/observatory-client.ts';
@@ -24,6 +28,13 @@ export interface AccessRequest {
   endless?: boolean;
   /** Cleans up. */
   done?(): Promise<unknown>;
+}
+
+/** A repository without commits, as something that can be backed up. */
+async function makeRepository() {
+  const { path: folder, remove } = await temporaryFolder();
+  const { path } = await createRepository(join(folder, 'app'));
+  return { path, remove };
 }
 
 type Make = (world: RequestWorld) => AccessRequest | Promise<AccessRequest>;
@@ -163,6 +174,23 @@ const requests: Record<string, Make> = {
     path: `/api/schedules/${await makeOne(world, '/api/schedules', SCHEDULE)}`,
     answers: 200,
   }),
+  'POST /api/sources': async () => {
+    const { path, remove } = await makeRepository();
+    return { ...json('/api/sources', { addresses: [path] }, 201), done: remove };
+  },
+  'POST /api/sources/try': async () => {
+    const { path, remove } = await makeRepository();
+    return { ...json('/api/sources/try', { address: path }), done: remove };
+  },
+  'PATCH /api/sources/:id': () => json('/api/sources/0', { is_paused: false }),
+  'DELETE /api/sources/:id': async (world) => {
+    const { path, remove } = await makeRepository();
+    const body = JSON.stringify({ addresses: [path] });
+    const headers = { 'Content-Type': 'application/json', 'X-Internal-Secret': TEST_SECRET };
+    const added = await fetch(`${world.server.url}/api/sources`, { method: 'POST', headers, body });
+    const { data } = (await added.json()) as { data: { id: number }[] };
+    return { path: `/api/sources/${data[0]?.id}`, answers: 200, done: remove };
+  },
   'POST /api/badges': () => json('/api/badges', {}, 201),
   'DELETE /api/badges/:id': async (world) => ({
     path: `/api/badges/${(await makeBadge(world)).id}`,

@@ -2,9 +2,13 @@ import type { OutageMemory } from '../../alerts/outage/outage-memory.ts';
 import type { BackupsConfig } from '../../config/backups.ts';
 import type { Deps } from '../../http/deps.ts';
 import type { Log } from '../../log/log.ts';
+import type { SourceTrial } from '../../records/sources/trial.ts';
 import type { Scheduler } from '../../schedule/scheduler.ts';
 import type { ServedArchives } from './archives-deps.ts';
 import type { ReadFacts } from './shared-facts.ts';
+
+/** Tries an address, or a folder of this machine, and changes nothing. */
+export type TrySource = (address: string, signal: AbortSignal) => Promise<SourceTrial>;
 
 /**
  * The dependencies of the service API's endpoints. They bound the cost of public endpoints, however often those are
@@ -15,6 +19,8 @@ export interface BackupsDeps extends Deps<BackupsConfig> {
   startedAt: number;
   /** The archives on this machine; null where there are none, as in a deployed function. */
   archives: ServedArchives | null;
+  /** Tries what a source would be on this machine; null where nothing can be backed up, as in a deployed function. */
+  trySource: TrySource | null;
   /** Records which channels were notified of a database outage. Null means Redis if configured. */
   outageMemory: OutageMemory | null;
   /** The scheduler of this server; null where none runs, as in a deployed function. */

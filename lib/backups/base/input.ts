@@ -155,6 +155,17 @@ export const forgetInput = z.object({
   nothing_kept: flag('true: forget it although nothing of it is kept.'),
 });
 
+/** A source in a path. An impossible id gives 404, not 400. */
+export const sourceIdInput = z.object({
+  id: integerText.meta(describeInteger('Id of a source.')),
+});
+
+/** How a source is removed. */
+export const removeSourceInput = z.object({
+  nothing_kept: flag('true: also if nothing is kept of a repository that only it names.'),
+  dry_run: flag('true: remove nothing, and say what would be forgotten.'),
+});
+
 /** How many repositories one request can forget. */
 const MAX_FORGOTTEN_AT_ONCE = 100;
 

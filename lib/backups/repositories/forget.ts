@@ -43,7 +43,8 @@ const common = {
   },
 } as const;
 
-const forgetting = z
+/** What became of a repository that was to be forgotten. */
+export const forgetting = z
   .object({
     full_name: z.string().meta({ description: 'The name as in the request.' }),
     outcome: z.enum(['forgotten', 'nothing_kept', 'not_found']).meta({
@@ -80,26 +81,9 @@ export const forgetEndpoints: readonly Endpoint<BackupsDeps>[] = [
       responses: { 200: { description: 'What was forgotten, and what not.', schema: forgettings } },
     },
     async ({ body }, deps: BackupsDeps, c) => {
-      const kept = groupByName(await look(deps, body.names, c.req.raw.signal));
-      const known = new Set(body.nothing_kept.map((name) => name.toLowerCase()));
-      const isRefused = (name: string) =>
-        kept.get(name.toLowerCase())?.isNothingKept === true && !known.has(name.toLowerCase());
-      const allowed = body.names.filter((name) => !isRefused(name));
-      const changed = await (body.dry_run
-        ? findRepositories(deps.db, allowed)
-        : forgetRepositories(deps.db, allowed, callerName(c)));
-      if (!body.dry_run && changed.length > 0) await evaluateNow(deps, rules);
-      const forgotten = new Set(changed.map((name) => name.toLowerCase()));
-      const data = body.names.map((full_name): z.input<typeof forgetting> => {
-        const one = kept.get(full_name.toLowerCase());
-        const detail = one === undefined ? 'It was forgotten before.' : describeKept(one);
-        const is_kept = one?.isNothingKept === false;
-        if (isRefused(full_name)) return { full_name, outcome: 'nothing_kept', is_kept, detail };
-        return forgotten.has(full_name.toLowerCase())
-          ? { full_name, outcome: 'forgotten', is_kept, detail }
-          : { full_name, outcome: 'not_found', is_kept: false, detail: 'No such repository.' };
-      });
-      return c.json({ data });
+      const { names, nothing_kept: nothingKept, dry_run: isDryRun } = body;
+      const how = { nothingKept, isDryRun, by: callerName(c), signal: c.req.raw.signal };
+      return c.json({ data: await forgetSeveral(deps, names, how) });
     },
   ),
   endpoint(
@@ -140,6 +124,42 @@ export const forgetEndpoints: readonly Endpoint<BackupsDeps>[] = [
     },
   ),
 ];
+
+interface ForgetOptions {
+  /** The names of which it is known that nothing is kept. */
+  nothingKept: readonly string[];
+  /** Whether to say only what would happen. */
+  isDryRun: boolean;
+  by: string;
+  signal: AbortSignal;
+}
+
+/** Forgets repositories, and says of each what is kept. One of which nothing is kept stays, unless that is known. */
+export async function forgetSeveral(
+  deps: BackupsDeps,
+  names: readonly string[],
+  { nothingKept, isDryRun, by, signal }: ForgetOptions,
+): Promise<z.input<typeof forgetting>[]> {
+  const kept = groupByName(await look(deps, names, signal));
+  const known = new Set(nothingKept.map((name) => name.toLowerCase()));
+  const isRefused = (name: string) =>
+    kept.get(name.toLowerCase())?.isNothingKept === true && !known.has(name.toLowerCase());
+  const allowed = names.filter((name) => !isRefused(name));
+  const changed = await (isDryRun
+    ? findRepositories(deps.db, allowed)
+    : forgetRepositories(deps.db, allowed, by));
+  if (!isDryRun && changed.length > 0) await evaluateNow(deps, rules);
+  const forgotten = new Set(changed.map((name) => name.toLowerCase()));
+  return names.map((full_name) => {
+    const one = kept.get(full_name.toLowerCase());
+    const detail = one === undefined ? 'It was forgotten before.' : describeKept(one);
+    const is_kept = one?.isNothingKept === false;
+    if (isRefused(full_name)) return { full_name, outcome: 'nothing_kept', is_kept, detail };
+    return forgotten.has(full_name.toLowerCase())
+      ? { full_name, outcome: 'forgotten', is_kept, detail }
+      : { full_name, outcome: 'not_found', is_kept: false, detail: 'No such repository.' };
+  });
+}
 
 /** Throws CONFLICT if nothing is kept, also if the archive is gone since a run last looked. */
 async function checkKept(deps: BackupsDeps, name: string, signal: AbortSignal): Promise<void> {

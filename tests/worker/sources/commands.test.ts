@@ -67,7 +67,7 @@ describe('sources add', () => {
 
   it('says how large a repository is if its git host does', async () => {
     await bench.add({ fullName: 'team/open', private: false, size: 2_048 });
-    const { stdout } = await sources(['add', `${bench.host.url}/team/open`]);
+    const { stdout } = await sources(['add', `${bench.host.url}/team/open.git`]);
     expect(stdout).toContain('team/open, with 1 ref, about 2.0 MiB');
   });
 
