@@ -7,8 +7,8 @@ const layers = [
     path: '^lib/([\\w-]+\\.ts$|(config|database|git|http|processes|rate-limits|security|surfaces|text|timing)/)',
   },
   {
-    name: 'records, alerts, archives, drills, gateway, restore, schedule, search, stores, users',
-    path: '^lib/(records|alerts|archives|drills|gateway|restore|schedule|search|stores|users)/',
+    name: 'records, alerts, archives, drills, gateway, objectives, restore, schedule, search, stores, users',
+    path: '^lib/(records|alerts|archives|drills|gateway|objectives|restore|schedule|search|stores|users)/',
   },
   { name: 'tools', path: '^lib/tools/' },
   { name: 'surfaces', path: '^lib/(backups|live|observatory|mcp|worker)/' },

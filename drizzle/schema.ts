@@ -7,6 +7,7 @@ export * from './schema/backups.ts';
 export * from './schema/badges.ts';
 export * from './schema/fleet.ts';
 export * from './schema/forgotten.ts';
+export * from './schema/objectives.ts';
 export * from './schema/observatory.ts';
 export * from './schema/schedules.ts';
 export * from './schema/search.ts';

@@ -12,6 +12,7 @@ import { fixesEndpoints } from './fixes.ts';
 import { healthEndpoints } from './health.ts';
 import { incidentsEndpoints } from './incidents.ts';
 import { logsEndpoints } from './logs.ts';
+import { objectivesEndpoints } from './objectives.ts';
 import { overviewEndpoints } from './overview.ts';
 import { metricsEndpoints } from './prometheus/endpoint.ts';
 import { anomaliesEndpoints } from './repositories/anomalies.ts';
@@ -45,6 +46,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...forgetEndpoints,
   ...drillsEndpoints,
   ...statementsEndpoints,
+  ...objectivesEndpoints,
   ...coverageEndpoints,
   ...incidentsEndpoints,
   ...quietHoursEndpoints,

@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import { type ObjectivesReport, readObjectives, shareOf } from '../objectives/attainment.ts';
 import {
   type EvidenceDrill,
   type EvidencePeriod,
@@ -9,6 +10,7 @@ import {
 } from '../records/drills/evidence.ts';
 import { readLedgerSpan } from '../records/drills/ledger.ts';
 import { listSigningKeys } from '../records/drills/signing-keys.ts';
+import { ATTAINMENT_DAYS } from '../records/objectives.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { formatMinute } from '../text/format-minute.ts';
 import { counted, formatBytes } from '../text/units.ts';
@@ -65,6 +67,8 @@ export async function* writeEvidence(
   yield format.list(describeLedger(ledger));
   yield format.heading('Signed statements');
   yield format.list(describeStatements(statements, JSON.parse(keys.items)));
+  yield format.heading(`Objectives, ${ATTAINMENT_DAYS} days to ${formatMinute(now)}`);
+  yield* writeObjectives(await readObjectives(db, now), format);
   yield format.heading('Repositories');
   yield* format.table(
     ['Repository', 'Last proof in the period', 'Version', 'From', 'Failed since'],
@@ -100,6 +104,37 @@ function describeLedger(ledger: LedgerCheck | null): string[] {
       : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}).${rows === 0 ? '' : ` The ${counted(rows, 'row')} before it ${rows === 1 ? 'is' : 'are'}.`}`;
   const hash = `Hash of the last intact row: ${head}. Compare it with the ledger later: if it still contains this hash, nothing before it was changed.`;
   return [`${state} ${whole}`, ...(rows === 0 ? [] : [hash])];
+}
+
+async function* writeObjectives(
+  { objectives, without }: ObjectivesReport,
+  format: EvidenceFormat,
+): AsyncGenerator<string> {
+  yield format.list([
+    'RPO: the share of the time in which the newest good backup was younger than the objective, of all repositories of the group together. RTO: the share of the restore drills that restored within the objective; a failed drill did not, an incomplete one does not count. Shares are rounded down.',
+    `Repositories without an objective: ${without}`,
+  ]);
+  if (objectives.length === 0) return;
+  const head = ['Group', 'Repositories', 'RPO', 'Attained', 'Measured since', 'RTO', 'Attained'];
+  yield* format.table(head, async function* () {
+    for (const { name, patterns, repositories, rpo_hours, rto_minutes, rpo, rto } of objectives) {
+      yield [
+        clean(`${name} (${patterns.join(', ')})`),
+        String(repositories),
+        rpo === null ? 'none' : `${rpo_hours} h`,
+        rpo === null ? '' : percent(shareOf(rpo.met_ms, rpo.measured_ms)),
+        rpo?.measured_since ? formatMinute(rpo.measured_since) : '',
+        rto === null ? 'none' : `${rto_minutes} min`,
+        rto === null
+          ? ''
+          : `${percent(shareOf(rto.within, rto.drills))} (${rto.within} of ${counted(rto.drills, 'drill')})`,
+      ];
+    }
+  });
+}
+
+function percent(share: number | null): string {
+  return share === null ? 'not measured' : `${(share * 100).toFixed(2)} %`;
 }
 
 interface KeyOfEvidence {

@@ -66,6 +66,8 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'schedules', key: id },
   { name: 'forgotten_repositories', key: name('repo_full_name') },
   { name: 'restore_drills', key: id },
+  { name: 'repository_checks', key: id },
+  { name: 'objectives', key: id },
   { name: 'signing_keys', key: name('id') },
   { name: 'drill_statements', key: [{ column: 'drill_id', type: 'bigint' }] },
   { name: 'users', key: name('username') },

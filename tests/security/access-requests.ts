@@ -116,6 +116,13 @@ const requests: Record<string, Make> = {
     path: `/api/signing-keys/${await makeSigningKey(world)}`,
     answers: 200,
   }),
+  'POST /api/objectives': () => json('/api/objectives', newObjective(), 201),
+  'PUT /api/objectives/:id': async (world) =>
+    json(`/api/objectives/${await makeObjective(world)}`, newObjective()),
+  'DELETE /api/objectives/:id': async (world) => ({
+    path: `/api/objectives/${await makeObjective(world)}`,
+    answers: 200,
+  }),
   'POST /api/signing-keys': () => ({ path: '/api/signing-keys', answers: 201 }),
   'GET /api/repos/:owner/:name/stores': () => ({
     path: '/api/repos/ada/app/stores',
@@ -368,6 +375,15 @@ async function makeReport(world: RequestWorld): Promise<string> {
   const response = await asUser(world, '/reports', report);
   const { data } = (await response.json()) as { data: { id: string } };
   return data.id;
+}
+
+const newObjective = () => ({ name: randomUUID(), patterns: ['ada/*'], rpo_hours: 24 });
+
+/** The id of an objective. The one before is removed, because there may only be few. */
+async function makeObjective(world: RequestWorld): Promise<number> {
+  const response = await asUser(world, '/api/objectives', newObjective());
+  const { id } = (await response.json()) as { id: number };
+  return id;
 }
 
 /** The id of a signing key. */

@@ -136,6 +136,15 @@ export async function fillDatabase(db: Database): Promise<void> {
   );
   await sql(
     db,
+    `INSERT INTO objectives (name, patterns, rpo_hours) VALUES ('Ørg', ARRAY['Ørg/*', 'it''s\n'], 24)`,
+  );
+  await sql(
+    db,
+    `INSERT INTO repository_checks (repo_full_name, since, until)
+     VALUES ('Ørg/c', '2026-05-01T10:00:00.123456Z', '2026-05-02')`,
+  );
+  await sql(
+    db,
     `INSERT INTO signing_keys (id, public_key, sealed_private_key, after_drill, retired_at)
      VALUES ('former', 'pem', NULL, 0, now()), ('current', 'pem', 'v1.x', 1, NULL)`,
   );

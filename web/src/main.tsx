@@ -23,8 +23,16 @@ function readableTints(shade: number, mixed: string): Record<string, string> {
 
 const resolveVariables: CSSVariablesResolver = () => ({
   variables: {},
-  light: { '--mantine-color-dimmed': 'var(--mantine-color-gray-7)', ...readableTints(9, 'black') },
-  dark: { '--mantine-color-dimmed': 'var(--mantine-color-dark-1)', ...readableTints(3, 'white') },
+  light: {
+    '--mantine-color-dimmed': 'var(--mantine-color-gray-7)',
+    '--mantine-color-error': 'var(--mantine-color-red-9)',
+    ...readableTints(9, 'black'),
+  },
+  dark: {
+    '--mantine-color-dimmed': 'var(--mantine-color-dark-1)',
+    '--mantine-color-error': 'var(--mantine-color-red-4)',
+    ...readableTints(3, 'white'),
+  },
 });
 
 // `role: none` keeps the header of a dialog from being announced as a second banner of the page.

@@ -206,6 +206,11 @@ export const drillInput = z.object({
   id: integerText.meta(describeInteger('Id of a restore drill.')),
 });
 
+/** The id of an objective in a path. */
+export const objectiveInput = z.object({
+  id: integerText.meta(describeInteger('Id of an objective.')),
+});
+
 /** What GET /api/drills/:id/statement gives. */
 export const statementInput = z.object({
   format: z

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment, lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
+import { objectives } from '../api/objectives.ts';
 import {
   archiveFolder,
   incidents as incidentsQuery,
@@ -10,6 +11,7 @@ import {
   type RepositoriesQuery,
 } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
+import { Attained } from '../parts/attained.tsx';
 import { Figure, NoteLink, type Place } from '../parts/figure.tsx';
 import {
   countOf,
@@ -84,6 +86,7 @@ export default function OverviewDetails({ overview }: { overview: Schemas['Overv
           failing={proofs.failing}
         />
       )}
+      <ObjectivesOfGroups />
       <ToConfirm />
       <LastRuns running={running?.id ?? null} />
     </>
@@ -112,6 +115,32 @@ function OpenIncidents({ total }: { total: number }) {
           </NoteLink>
         </Text>
       )}
+    </Stack>
+  );
+}
+
+/** How far the objectives of groups were attained; nothing if there are none. */
+function ObjectivesOfGroups() {
+  const { data } = useQuery(objectives);
+  if (!data || data.data.length === 0) return null;
+  return (
+    <Stack gap="xs" component="section" aria-label="Objectives">
+      <Title order={2} size="h4">
+        <Anchor
+          inherit
+          renderRoot={(props) => <Link to="/settings" search={{ tab: 'objectives' }} {...props} />}
+        >
+          Objectives
+        </Anchor>
+      </Title>
+      {data.data.map((objective) => (
+        <div key={objective.id}>
+          <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+            <bdi>{objective.name}</bdi>
+          </Text>
+          <Attained objective={objective} />
+        </div>
+      ))}
     </Stack>
   );
 }

@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Page } from '../../parts/page.tsx';
 import { Agents } from './agents.tsx';
 import { Models } from './models.tsx';
+import { Objectives } from './objectives.tsx';
 import { Schedules } from './schedules.tsx';
 import { settingsTabs } from './tabs.ts';
 import { Telling } from './telling.tsx';
@@ -15,6 +16,7 @@ const panels = {
   schedule: Schedules,
   users: Users,
   alerts: Telling,
+  objectives: Objectives,
   agents: Agents,
 } as const;
 

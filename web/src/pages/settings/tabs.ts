@@ -5,5 +5,6 @@ export const settingsTabs = [
   { value: 'schedule', label: 'Schedule', words: 'times cron every daily runs time zone' },
   { value: 'users', label: 'Users', words: 'password login administrators roles' },
   { value: 'alerts', label: 'Alerts', words: 'channels mail Slack notifications' },
+  { value: 'objectives', label: 'Objectives', words: 'RPO RTO attainment' },
   { value: 'agents', label: 'Agents', words: 'MCP AI tokens' },
 ] as const;
