@@ -3,7 +3,7 @@ import { seconds } from './values.ts';
 
 /** Search and embedding generations. */
 export const searchVariables = z.object({
-  SEARCH_TIME_BUDGET_SECONDS: seconds(10)
+  SEARCH_TIME_BUDGET_SECONDS: seconds(60)
     .default(0.6)
     .describe('seconds after which the full-text part of a search returns what it has found'),
   EMBEDDING_BATCH_TIME_BUDGET_SECONDS: seconds(3_600)

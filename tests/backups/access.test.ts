@@ -3,8 +3,10 @@ import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
 import type { Database } from '../../lib/database/database.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { createClient } from '../support/client.ts';
+import { createTestClock } from '../support/clock.ts';
 import { withSecret } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
+import { observatoryEnvironment } from '../support/observatory-client.ts';
 
 // Requests every route of the table while the database is down.
 
@@ -17,17 +19,29 @@ const pathOf = (route: Route) => {
 };
 const queries = {
   '/archive/file': '?path=a',
+  '/schedules/preview': '?timing=6h',
   '/compare/file': '?path=a',
   '/api/evidence': '?from=2026-01-01&to=2026-02-01',
 };
+const { CREDENTIALS_ENCRYPTION_KEY } = observatoryEnvironment;
+const environment = { CREDENTIALS_ENCRYPTION_KEY };
+const inHours = (hours: number) =>
+  new Date(createTestClock().now() + hours * 3_600_000).toISOString();
 const bodies: Record<string, unknown> = {
   'post /api/fixes': { title: 'Fixed', description: 'It was down.' },
   'post /api/anomalies/confirm': { ids: [1] },
   'post /api/badges': {},
+  'put /api/quiet-hours': { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' },
+  'post /api/schedules': { timing: 'daily at 02:30' },
+  'patch /api/schedules/:id': { is_paused: true },
+  'put /api/digest': { every: 'daily', at: '08:00', time_zone: 'Europe/Berlin' },
+  'post /api/mutes': { scope: 'all', until: inHours(1) },
+  'post /api/maintenance': { note: 'Disks', starts_at: inHours(1), ends_at: inHours(2) },
   'post /api/repos/forget': { names: ['ada/app'] },
 };
 const bodyOf = ({ method, path }: Route) => bodies[`${method} ${path}`];
-const needsDatabase = (route: Route) => /^\/(api|badges)\//.test(route.path);
+const needsDatabase = ({ path }: Route) =>
+  /^\/(api|badges)\//.test(path) && path !== '/api/schedules/preview';
 
 let down: Database;
 
@@ -68,7 +82,7 @@ describe.each(named(routes.filter(({ access }) => access !== 'public')))('%s', (
 
 describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_name, route) => {
   it('returns 503 without details from the driver', async () => {
-    const client = createClient({ db: down });
+    const client = createClient({ db: down, environment });
     // The sweep does not query an unused database.
     client.deps.db.query({ text: 'SELECT 1' }).catch(() => undefined);
     const [method, path] = [route.method.toUpperCase(), pathOf(route)];
@@ -87,7 +101,7 @@ describe.each(named(routes.filter((route) => !needsDatabase(route))))(
   '%s without its database',
   (_name, route) => {
     it('still works', async () => {
-      const { status } = await createClient({ db: down }).get(route.path, withSecret);
+      const { status } = await createClient({ db: down }).get(pathOf(route), withSecret);
       expect(status).toBe(route.path.startsWith('/ready') ? 503 : 200);
     });
   },

@@ -43,7 +43,7 @@ export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
   const environment = {
     INTERNAL_SECRET: TEST_SECRET,
     // What a search finds must not depend on how busy the machine is.
-    SEARCH_TIME_BUDGET_SECONDS: '10',
+    SEARCH_TIME_BUDGET_SECONDS: '60',
     ...options.environment,
   };
   const redactor = createRedactor(configuredSecrets(environment));

@@ -77,7 +77,7 @@ export async function startPageWorld(
       PATH: process.env.PATH,
       PORT,
       LOG_LEVEL: 'error',
-      SEARCH_TIME_BUDGET_SECONDS: '10',
+      SEARCH_TIME_BUDGET_SECONDS: '60',
       ...environment,
     });
   let server = await startServer('0');
