@@ -5,6 +5,7 @@ import { Agents } from './agents.tsx';
 import { Models } from './models.tsx';
 import { Objectives } from './objectives.tsx';
 import { Schedules } from './schedules.tsx';
+import { Sources } from './sources.tsx';
 import { settingsTabs } from './tabs.ts';
 import { Telling } from './telling.tsx';
 import { Users } from './users.tsx';
@@ -13,6 +14,7 @@ import { Vectors } from './vectors.tsx';
 const panels = {
   models: Models,
   search: Vectors,
+  sources: Sources,
   schedule: Schedules,
   users: Users,
   alerts: Telling,
