@@ -94,7 +94,7 @@ function UserRow({ user, mayManage, open }: UserRowProps) {
                 size="xs"
                 variant="default"
                 onClick={() => open({ to: 'role', name, isAdmin })}
-                aria-label={isAdmin ? `Make ${name} a user` : `Make ${name} an administrator`}
+                aria-label={isAdmin ? `Make a user of ${name}` : `Make an administrator of ${name}`}
               >
                 {isAdmin ? 'Make a user' : 'Make an administrator'}
               </Button>
