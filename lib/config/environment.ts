@@ -33,6 +33,12 @@ export function loadEnvironment(own: Environment, folder: string): LoadedEnviron
   };
 }
 
+/** Where DATA_DIR is, and how long it may take to answer, known without reading anything in it. */
+export function environmentOutside(own: Environment, folder: string): Environment {
+  const early = merge(own, readEnvFile(resolve(folder, '.env')) ?? {});
+  return { ...early, DATA_DIR: resolve(folder, early.DATA_DIR || '.data') };
+}
+
 function merge(first: Environment, second: Environment): Environment {
   const merged = { ...first };
   for (const [name, value] of Object.entries(second)) merged[name] ||= value;

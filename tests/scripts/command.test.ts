@@ -58,3 +58,27 @@ it('npm run build rejects an unknown option, and shows the valid ones', async ()
     stderr: expect.stringMatching(/^unknown option '--frob'[\s\S]*--out <folder>/),
   });
 });
+
+// `ls` asks whether a folder answers. One that never ends is what it is on a network drive that is gone.
+it.each([
+  ['start', []],
+  ['doctor', []],
+  ['migrate', []],
+  ['users', ['list']],
+  ['alerts', ['list']],
+  ['move', ['--to-folder', 'packed']],
+  ['worker', ['auth', 'status']],
+  ['worker', ['versions']],
+  ['worker', ['run', '--source', '.']],
+])('npm run %s %j ends with the reason if DATA_DIR does not answer', async (name, args) => {
+  const bin = join(folder.path, 'bin');
+  await mkdir(bin);
+  await writeFile(join(bin, 'ls'), '#!/bin/sh\nexec sleep 100000\n', { mode: 0o755 });
+  const env = { PATH: `${bin}:${process.env.PATH}`, DATA_DIR: 'nas', GIT_STALL_SECONDS: '1' };
+  const { code, stdout, stderr } = await runScript(name, { args, env, cwd: folder.path });
+  expect(code).not.toBe(0);
+  expect({ stdout, stderr }).toEqual({
+    stdout: '',
+    stderr: `the folder ${join(folder.path, 'nas')} (DATA_DIR) has not answered for 1 s: is the disk or network drive connected?\n`,
+  });
+});
