@@ -13,6 +13,7 @@ export * from './schema/schedules.ts';
 export * from './schema/search.ts';
 export * from './schema/sources.ts';
 export * from './schema/statements.ts';
+export * from './schema/status-pages.ts';
 export * from './schema/summaries.ts';
 export * from './schema/telling.ts';
 export * from './schema/users.ts';

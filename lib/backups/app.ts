@@ -14,6 +14,8 @@ import { warnOccasionally } from '../log/occasional-log.ts';
 import { readBadgeFacts } from '../records/badges/badge-facts.ts';
 import { ping } from '../records/ping.ts';
 import { judgingNow } from '../records/repositories/repository-states.ts';
+import { readStatusFacts } from '../records/status-pages/status-facts.ts';
+import type { StatusRow } from '../records/status-pages/status-pages.ts';
 import { createReaderCheck } from '../users/reader-check.ts';
 import { backupsEndpoints } from './backups-endpoints.ts';
 import { BADGES_PATH } from './badges/public-badge.ts';
@@ -109,7 +111,14 @@ export function buildBackupsDeps(
     scheduler,
     startedAt: clock.now(),
     pingDatabase: shareInFlight(() => ping(db), { clock, maxMs: READY_WITHIN_MS }),
-    readBadge: shareFacts((repository) => readBadgeFacts(db, judgingNow(deps), repository), clock),
+    readBadge: shareFacts(
+      (repository: string | null) => readBadgeFacts(db, judgingNow(deps), repository),
+      clock,
+    ),
+    readStatus: shareFacts(
+      (shows: string) => readStatusFacts(db, judgingNow(deps), JSON.parse(shows) as StatusRow[]),
+      clock,
+    ),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
   };
 }

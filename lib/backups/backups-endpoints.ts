@@ -27,6 +27,7 @@ import { schedulesEndpoints } from './schedules.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
 import { sourcesEndpoints } from './sources.ts';
 import { statementsEndpoints } from './statements.ts';
+import { statusPagesEndpoints } from './status-pages/status-pages.ts';
 import { digestEndpoints } from './telling/digest.ts';
 import { maintenanceEndpoints } from './telling/maintenance.ts';
 import { mutesEndpoints } from './telling/mutes.ts';
@@ -61,6 +62,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...sourcesEndpoints,
   ...badgesEndpoints,
   ...publicBadgeEndpoints,
+  ...statusPagesEndpoints,
   ...healthEndpoints,
   ...metricsEndpoints,
   ...cronEndpoints,

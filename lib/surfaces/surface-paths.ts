@@ -34,6 +34,7 @@ export const surfaces: readonly Surface[] = [
       '/openapi.json',
       '/docs',
       '/badges/*',
+      '/status/*',
       '/api/*',
       // Everything else gets its 404 here.
       '/*',

@@ -63,6 +63,7 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'host_logins', key: name('git_host_url') },
   { name: 'archive_disks', key: [...name('machine'), ...name('day')] },
   { name: 'badges', key: id },
+  { name: 'status_pages', key: id },
   { name: 'schedules', key: id },
   { name: 'forgotten_repositories', key: name('repo_full_name') },
   { name: 'restore_drills', key: id },

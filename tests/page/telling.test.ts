@@ -16,7 +16,10 @@ describe.skipIf(!hasChromium)('what is told, on the page (skipped without Chromi
     await insertResult(site.db, await insertRun(site.db), 'acme/app');
   });
   beforeEach(async () => {
-    await truncate(site.db, 'quiet_hours, mutes, maintenance_windows, digest, incidents, users');
+    await truncate(
+      site.db,
+      'quiet_hours, mutes, maintenance_windows, digest, status_pages, incidents, users',
+    );
   });
 
   const button = (name: string) => site.page.getByRole('button', { name, exact: true });
@@ -155,6 +158,41 @@ describe.skipIf(!hasChromium)('what is told, on the page (skipped without Chromi
     await button('Remove the digest').click();
     await dialog().getByRole('button', { name: 'Remove' }).click();
     await page.getByText('No digest is sent.').waitFor();
+  });
+
+  it('is published on a status page, which is revoked', async () => {
+    const { page } = site;
+    await openSettings();
+    await button('Publish a status page').click();
+    await field('Title').fill('Our backups');
+    await field('What it shows').fill('acme/app\nWebsite:');
+    await field('Address').fill('Up');
+    await button('Publish').click();
+    await dialog()
+      .getByText(/^Row 2: /)
+      .waitFor();
+    await dialog()
+      .getByText(/^Must have 3 to 63/)
+      .waitFor();
+    await field('What it shows').fill('acme/app\nWebsite: acme/web-*');
+    await field('Address').fill('');
+    await button('Publish').click();
+    const shown = page.getByText(/\/status\/[0-9a-f]{32}$/);
+    await shown.waitFor();
+    const address = (await shown.textContent()) ?? '';
+    await page.getByText('acme/app, Website').waitFor();
+    const visitor = await site.context.newPage();
+    await visitor.goto(address);
+    await visitor.getByRole('heading', { name: 'Our backups' }).waitFor();
+    await visitor.setViewportSize({ width: 390, height: 800 });
+    expect(
+      await visitor.evaluate<number>('document.documentElement.scrollWidth'),
+    ).toBeLessThanOrEqual(390);
+    await visitor.close();
+    await button('Revoke the status page: Our backups').click();
+    await dialog().getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('Nothing is published.').waitFor();
+    expect((await fetch(address)).status).toBe(404);
   });
 
   it('is changed by administrators only', async () => {

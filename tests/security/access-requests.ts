@@ -198,6 +198,17 @@ const requests: Record<string, Make> = {
     const { data } = (await added.json()) as { data: { id: number }[] };
     return { path: `/api/sources/${data[0]?.id}`, answers: 200, done: remove };
   },
+  'POST /api/status-page': () => json('/api/status-page', STATUS_PAGE, 201),
+  'DELETE /api/status-page/:id': async (world) => ({
+    path: `/api/status-page/${await makeOne(world, '/api/status-page', STATUS_PAGE)}`,
+    answers: 200,
+  }),
+  'GET /status/:address': async (world) => {
+    const response = await asUser(world, '/api/status-page', STATUS_PAGE);
+    const { id, path } = (await response.json()) as { id: number; path: string };
+    const done = () => asUser(world, `/api/status-page/${id}`, null, 'DELETE');
+    return { path, answers: 200, done };
+  },
   'POST /api/badges': () => json('/api/badges', {}, 201),
   'DELETE /api/badges/:id': async (world) => ({
     path: `/api/badges/${(await makeBadge(world)).id}`,
@@ -405,6 +416,8 @@ const SCHEDULE = { timing: 'daily at 02:30' };
 const QUIET_HOURS = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' };
 
 const DIGEST = { every: 'daily', at: '08:00', time_zone: 'Europe/Berlin' };
+
+const STATUS_PAGE = { title: 'Status', shows: [{ label: 'All', repositories: ['*'] }] };
 
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 

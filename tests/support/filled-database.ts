@@ -210,6 +210,11 @@ async function fillIncidents(db: Database): Promise<void> {
   );
   await sql(
     db,
+    `INSERT INTO status_pages (id, address_sha256, title, shows, created_by)
+     VALUES (4, 'x', E'it''s 🙂', '[{"label": "ü", "repositories": ["Org/*"]}]', 'ada')`,
+  );
+  await sql(
+    db,
     `INSERT INTO mutes (id, scope, repository_name, incident_id, until, created_by, ended_at)
      VALUES (3, 'repository', 'Org/répo-1', NULL, 'infinity', 'ü', '2026-05-01T10:00:00.123456Z'),
        (8, 'incident', NULL, 4, '2026-05-01T10:00:00.123456Z', 'ada', NULL)`,

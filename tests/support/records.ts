@@ -52,7 +52,7 @@ export const backupTables = [
   ...['archive_refs', 'archive_stores', 'repository_sources', 'anomalies', 'coverage', 'incidents'],
   ...['incident_repositories', 'alert_deliveries', 'alert_evaluation', 'host_logins'],
   ...['archive_disks', 'badges', 'sources', 'forgotten_repositories', 'run_jobs', 'run_members'],
-  ...['alert_notices', 'quiet_hours', 'digest', 'mutes', 'maintenance_windows'],
+  ...['status_pages', 'alert_notices', 'quiet_hours', 'digest', 'mutes', 'maintenance_windows'],
 ];
 
 /** Removes every row of backup data; ids start at 1 again. */

@@ -5,7 +5,7 @@ import type { Log } from '../../log/log.ts';
 import type { SourceTrial } from '../../records/sources/trial.ts';
 import type { Scheduler } from '../../schedule/scheduler.ts';
 import type { ServedArchives } from './archives-deps.ts';
-import type { ReadFacts } from './shared-facts.ts';
+import type { ReadFacts, ReadStatus } from './shared-facts.ts';
 
 /** Tries an address, or a folder of this machine, and changes nothing. */
 export type TrySource = (address: string, signal: AbortSignal) => Promise<SourceTrial>;
@@ -29,6 +29,8 @@ export interface BackupsDeps extends Deps<BackupsConfig> {
   pingDatabase(): Promise<void>;
   /** Reads what a badge shows, for one repository or all; cached for 30 seconds. */
   readBadge: ReadFacts;
+  /** Reads what a status page shows; cached for 30 seconds. */
+  readStatus: ReadStatus;
   /** Warns at most once a minute. */
   warnNotReady: Log['warn'];
 }

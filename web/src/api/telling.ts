@@ -63,3 +63,18 @@ export async function setDigest(wanted: Schemas['NewDigest']): Promise<void> {
 export async function removeDigest(): Promise<void> {
   await api.DELETE('/api/digest');
 }
+
+/** The public status pages in use. */
+export const statusPages = queryOptions({
+  queryKey: ['status-pages'],
+  queryFn: async () => (await body(api.GET('/api/status-page'))).data,
+});
+
+/** Publishes a status page. Returns the path at which it is. */
+export async function publishStatusPage(page: Schemas['NewStatusPage']): Promise<string> {
+  return (await body(api.POST('/api/status-page', { body: page }))).path;
+}
+
+export async function revokeStatusPage(id: number): Promise<void> {
+  await api.DELETE('/api/status-page/{id}', { params: { path: { id } } });
+}

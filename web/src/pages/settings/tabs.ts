@@ -5,7 +5,11 @@ export const settingsTabs = [
   { value: 'sources', label: 'Sources', words: 'repositories folders addresses what is backed up' },
   { value: 'schedule', label: 'Schedule', words: 'times cron every daily runs time zone' },
   { value: 'users', label: 'Users', words: 'password login administrators roles' },
-  { value: 'alerts', label: 'Alerts', words: 'channels mail Slack notifications' },
+  {
+    value: 'alerts',
+    label: 'Alerts',
+    words: 'channels mail Slack notifications quiet hours mute maintenance digest status page',
+  },
   { value: 'objectives', label: 'Objectives', words: 'RPO RTO attainment' },
   { value: 'agents', label: 'Agents', words: 'MCP AI tokens' },
 ] as const;

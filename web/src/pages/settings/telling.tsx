@@ -11,6 +11,7 @@ import { EndMute, Mute } from '../mute-dialogs.tsx';
 import { Channels } from './channels.tsx';
 import { RemoveDigest, SetDigest } from './digest-dialogs.tsx';
 import { Section } from './section.tsx';
+import { StatusPages } from './status-pages.tsx';
 import {
   AddMaintenance,
   RemoveMaintenance,
@@ -35,6 +36,7 @@ export function Telling() {
       <Mutes mayChange={mayChange} />
       <Maintenance mayChange={mayChange} />
       <Digest mayChange={mayChange} />
+      <StatusPages mayChange={mayChange} />
     </>
   );
 }
