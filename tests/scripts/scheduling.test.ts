@@ -63,6 +63,8 @@ const hold = (name: string) => {
   bench.http.answers.set(name, async (c) => {
     came.resolve();
     await released.promise;
+    // Its git may have been ended meanwhile.
+    if (c.env.outgoing.destroyed) return new Response(null, { status: 408 });
     return bench.http.serve(c);
   });
   return {
@@ -187,6 +189,29 @@ describe('npm start with BACKUP_EVERY', () => {
     await server.waitFor(completed);
     server.child.kill('SIGTERM');
     expect((await server.finished).code).toBe(0);
+  });
+});
+
+describe('a run that a person stops', () => {
+  it('ends in order, is recorded as stopped by that person, and is not made up for', async () => {
+    const held = hold('team/a');
+    const server = await start({ BACKUP_EVERY: '1d' });
+    await held.came;
+    const [run] = await rowsOf(database.db, 'SELECT id FROM backup_runs');
+    const path = `${server.url}/api/backups/${run?.id}`;
+    const headers = { 'X-Internal-Secret': TEST_SECRET };
+    expect((await fetch(`${path}/stop`, { method: 'POST', headers })).status).toBe(202);
+    await server.waitFor(/Run \d+ failed \(stopped by api\)/);
+    held.release();
+    const { run: ended } = (await (await fetch(path, { headers })).json()) as { run: object };
+    expect(ended).toMatchObject({
+      ...{ status: 'failed', is_stopped: true, error_message: 'stopped by api' },
+    });
+    await nextRunsKnown(1);
+    expect(await runs()).toHaveLength(1);
+    expect((await fetch(`${path}/stop`, { method: 'POST', headers })).status).toBe(409);
+    const unknown = `${server.url}/api/backups/999999/stop`;
+    expect((await fetch(unknown, { method: 'POST', headers })).status).toBe(404);
   });
 });
 

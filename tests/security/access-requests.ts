@@ -71,6 +71,8 @@ const mcpMessage = (path: string): AccessRequest => ({
 /** Requests by the route's method and path. A GET that is not listed needs no input and is answered with 200. */
 const requests: Record<string, Make> = {
   'GET /api/backups/:id': () => ({ path: '/api/backups/1', answers: 200 }),
+  // It has ended.
+  'POST /api/backups/:id/stop': () => ({ path: '/api/backups/1/stop', answers: 409 }),
   'GET /api/repos/:owner/:name': () => ({ path: '/api/repos/ada/app', answers: 200 }),
   'GET /api/repos/:owner/:name/history': () => ({
     path: '/api/repos/ada/app/history',

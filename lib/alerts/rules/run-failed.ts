@@ -31,7 +31,7 @@ export const runFailed: Rule = {
   name: 'run_failed',
   title: 'The last backup run failed',
   severity: 'critical',
-  when: 'The last run failed as a whole: its worker was killed, or it could not do its work, for example without a login. One that was stopped with Ctrl-C or SIGTERM does not count.',
+  when: 'The last run failed as a whole: its worker was killed, or it could not do its work, for example without a login. One that was stopped on the page, with Ctrl-C or SIGTERM does not count.',
   advice: `Read the log of the run, fix the cause, and ${START_A_RUN}.`,
   resolved:
     'The last run reached its end. If its login was refused instead, another message says so.',

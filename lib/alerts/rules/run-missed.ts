@@ -69,7 +69,7 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: `No run has started when one was due by the schedules of the server, or for longer than BACKUP_EVERY or the interval of \`--every\`, plus ${GRACE_IN_WORDS} of it (at least ${MIN_GRACE_MINUTES} minutes). A paused schedule is not missed. One that was stopped with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without either, the interval is learnt from the last runs, once six of them were evenly spaced; runs that follow each other within 15 minutes or were started in a terminal do not count.`,
+  when: `No run has started when one was due by the schedules of the server, or for longer than BACKUP_EVERY or the interval of \`--every\`, plus ${GRACE_IN_WORDS} of it (at least ${MIN_GRACE_MINUTES} minutes). A paused schedule is not missed. One that was stopped on the page, with Ctrl-C or SIGTERM does not count. If none ever started, it counts from the first time that the rules were evaluated. Without either, the interval is learnt from the last runs, once six of them were evenly spaced; runs that follow each other within 15 minutes or were started in a terminal do not count.`,
   advice: `Check what starts the worker (\`npm start\`, cron, a timer, \`--every\`) and its output, then ${START_A_RUN}.`,
   resolved: 'A run has started since, or none is due now.',
   async find({ db, now, config }) {

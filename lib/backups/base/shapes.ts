@@ -78,7 +78,8 @@ export const run = z
       }),
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
     is_stopped: z.boolean().meta({
-      description: 'Whether it failed only because someone stopped it with Ctrl-C or SIGTERM.',
+      description:
+        'Whether it failed only because someone stopped it: on the page, with Ctrl-C or SIGTERM.',
     }),
     heartbeat_at: timestamp.nullable().meta({
       description: 'The last heartbeat of the worker; null if it sent none.',

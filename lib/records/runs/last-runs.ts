@@ -1,8 +1,8 @@
 /**
- * SQL for whether the row `run` of backup_runs was stopped on purpose, with Ctrl-C or by whatever manages its worker. A
+ * SQL for whether the row `run` of backup_runs was stopped on purpose, on the page, with Ctrl-C or by whatever manages its worker. A
  * closed terminal (SIGHUP) does not count.
  */
-export const isStoppedRun = `(run.status = 'failed' AND coalesce(run.stopped_by IN ('SIGINT', 'SIGTERM'), false))`;
+export const isStoppedRun = `(run.status = 'failed' AND coalesce(run.stopped_by IN ('SIGINT', 'SIGTERM', 'person'), false))`;
 
 /** SQL for whether the row `run` has ended. One that was stopped on purpose says nothing about the backups. */
 export const hasEnded = `run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}`;

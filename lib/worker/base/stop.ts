@@ -19,7 +19,7 @@ export class RunStopped extends Error {
   override readonly name = 'RunStopped';
   /** 4 if the user must log in. */
   readonly exitCode: number;
-  /** The signal that stopped it, such as SIGINT; null if none did. */
+  /** The signal that stopped it, such as SIGINT, or `person`; null if nothing did. */
   readonly stoppedBy: string | null;
   /** Why, if other parts ask for it; null for other reasons. */
   readonly fault: RunFault | null;
@@ -43,6 +43,11 @@ export function describeLostNpm(): RunStopped {
   return new RunStopped('interrupted: npm, which had started this worker, has ended');
 }
 
+/** Stops a run that a person asked to stop. */
+export function describeStoppedBy(name: string): RunStopped {
+  return new RunStopped(`stopped by ${cleanText(name, 100)}`, { stoppedBy: 'person' });
+}
+
 export const stopMessages = {
   taken: 'another process ended this run',
 } as const;
@@ -64,7 +69,7 @@ export interface Stop {
   /** Its error_message. */
   message: string;
   exitCode: number;
-  /** The signal that stopped it; null if none did. */
+  /** The signal that stopped it, or `person`; null if nothing did. */
   stoppedBy: string | null;
   /** Why, if other parts ask for it; null for other reasons. */
   fault: RunFault | null;

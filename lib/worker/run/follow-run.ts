@@ -1,6 +1,7 @@
+import { readStopRequest } from '../../records/runs/stop-requests.ts';
 import { startHeartbeat } from '../archive/lease/heartbeat.ts';
 import type { Watcher } from '../base/run-entry.ts';
-import { RunStopped } from '../base/stop.ts';
+import { describeStoppedBy, RunStopped } from '../base/stop.ts';
 import { type Journal, openJournal } from '../record/journal.ts';
 import type { RunStore } from '../record/run-store.ts';
 import type { RunDeps } from './run-deps.ts';
@@ -22,9 +23,18 @@ export async function followRun(
   openStore: (watch: Watcher) => RunStore | Promise<RunStore>,
   { stop, taken }: { stop(error: unknown): void; taken: string },
 ): Promise<FollowedRun> {
+  /** A person may stop the run from anywhere: it is asked with each heartbeat, and while there is progress each second. */
+  const heed = async () => {
+    if (store.run === null || store.isSpooling()) return;
+    const by = await readStopRequest(store.db, store.run.id);
+    if (by !== null) stop(describeStoppedBy(by));
+  };
   const progress = createProgressWriter({
     clock,
-    write: (at) => store.show(at),
+    async write(at) {
+      await store.show(at);
+      await heed();
+    },
     // The heartbeat detects a database that stays unreachable.
     onError: (error) => log.debug('the progress of a run could not be stored', { error }),
   });
@@ -36,7 +46,11 @@ export async function followRun(
   const journal = openJournal({ store, clock, watch });
   const heartbeat = startHeartbeat({
     clock,
-    beat: () => journal.beat(progress.current()),
+    async beat() {
+      const isOurs = await journal.beat(progress.current());
+      await heed();
+      return isOurs;
+    },
     onTaken: () => stop(new RunStopped(taken)),
     // Before another worker may take over what this one holds.
     onUnreachable: () => void store.spool().catch(stop),

@@ -98,7 +98,7 @@ export async function runOnce(
   stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
   await alerts.ended(db, report);
   if (report.status === 'refused') return REFUSED;
-  if (report.status !== 'left' && budgetMs > 0) {
+  if (report.status !== 'left' && !report.isStopped && budgetMs > 0) {
     const { drillAfterRun } = await import('../drills/after-run.ts');
     const runId = report.isSpooled ? null : report.id;
     await drillAfterRun(deps, runId, { budgetMs, stdout, isJson });
@@ -196,6 +196,7 @@ async function recordRun(
   return {
     counters,
     ...{ total, empty, lost, failures, unread },
+    isStopped: stopped !== null && stopped.stoppedBy !== null,
     durationMs: clock.now() - began,
     exitCode: stopped?.exitCode ?? (isGood ? 0 : (progress.exitCode ?? 1)),
     ...ended,

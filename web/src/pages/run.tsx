@@ -23,6 +23,7 @@ import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfResult, outcomeOfRun } from '../parts/status.tsx';
 import { Diagnosis } from './diagnosis.tsx';
 import { Fixes } from './fixes.tsx';
+import { StopRun } from './stop-run.tsx';
 
 type Result = Schemas['BackupResult'];
 
@@ -34,6 +35,7 @@ export function RunPage() {
   return (
     <Page
       title={`Run #${id}`}
+      tabTitle={query.data && describeForTab(query.data.run)}
       aside={
         query.data && (
           <OutcomeBadge
@@ -49,12 +51,27 @@ export function RunPage() {
   );
 }
 
+/** What the tab of the browser says: how far the run is, or how it ended. */
+function describeForTab(run: Schemas['BackupRun']): string {
+  if (run.status !== 'running')
+    return `${outcomeOfRun(run, run.unread_sources.length).word}: run #${run.id}`;
+  const done = run.successful + run.skipped + run.failed;
+  return `${formatCount(done)} of ${formatCount(run.total_repos)}: run #${run.id}`;
+}
+
 function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: readonly Result[] }) {
   const hasFailures =
     (run.status === 'failed' && !run.is_stopped) || run.failed > 0 || run.unread_sources.length > 0;
   return (
     <Stack gap="lg">
-      {run.status === 'running' && <RunProgress run={run} />}
+      {run.status === 'running' && (
+        <>
+          <RunProgress run={run} />
+          <Group justify="flex-end">
+            <StopRun id={run.id} />
+          </Group>
+        </>
+      )}
       {run.status === 'failed' && (
         <Alert
           color={run.is_stopped ? 'blue' : 'red'}

@@ -4,13 +4,15 @@ import type { ReactNode } from 'react';
 
 interface PageProps {
   title: string;
+  /** The title of the browser's tab, if it says more. */
+  tabTitle?: string | undefined;
   /** Shown beside the title. */
   aside?: ReactNode;
   children: ReactNode;
 }
 
-export function Page({ title, aside, children }: PageProps) {
-  useDocumentTitle(`${title} · Backup Observatory`);
+export function Page({ title, tabTitle = title, aside, children }: PageProps) {
+  useDocumentTitle(`${tabTitle} · Backup Observatory`);
   return (
     <Stack gap="lg">
       <Group justify="space-between" mih={36}>

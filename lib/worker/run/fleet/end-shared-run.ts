@@ -83,13 +83,13 @@ export function reportShared(
   id: number,
   figures: SharedRunFigures,
   own: Pick<RunProgress, 'failures' | 'unread'>,
-  exitCode: number | null,
+  { exitCode, isStopped }: { exitCode: number | null; isStopped: boolean },
 ): EndedRun {
   const { successful, failed, skipped, empty, total, errorMessage, durationMs } = figures;
   const knownUnread = new Map(own.unread.map((unread) => [unread.source, unread]));
   const isGood = figures.status === 'completed' && failed === 0 && figures.unread.length === 0;
   return {
-    ...{ id, total, empty, lost: 0, errorMessage, durationMs, isSpooled: false },
+    ...{ id, total, empty, lost: 0, errorMessage, durationMs, isSpooled: false, isStopped },
     status: figures.status === 'completed' ? 'completed' : 'failed',
     counters: { successful, failed, skipped },
     failures: figures.failures.map(({ fault, ...failure }) => ({

@@ -117,7 +117,10 @@ export async function takePart(
     if (figures === null) throw new Error(`run ${run.id} no longer exists`);
     const isNeverListed = figures.fault === 'starter_gone' || figures.fault === 'stale';
     if (!part.isListed && isNeverListed && !deps.signal.aborted) return null;
-    return reportShared(run.id, figures, progress, stopped?.exitCode ?? null);
+    return reportShared(run.id, figures, progress, {
+      exitCode: stopped?.exitCode ?? null,
+      isStopped: (stopped?.stoppedBy ?? null) !== null,
+    });
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
     // This worker's leases end by themselves, and the others continue.

@@ -30,6 +30,8 @@ export interface EndedRun {
   /** Why the run failed, how many repositories failed, or that nothing was archived; empty otherwise. */
   errorMessage: string;
   durationMs: number;
+  /** Whether a person or a signal stopped it. */
+  isStopped: boolean;
   /** Whether the run waits in a spool for an unreachable database. */
   isSpooled: boolean;
   /** The exit code of a command that performs a single run. */
