@@ -9,6 +9,7 @@ export * from './schema/fleet.ts';
 export * from './schema/forgotten.ts';
 export * from './schema/objectives.ts';
 export * from './schema/observatory.ts';
+export * from './schema/restores.ts';
 export * from './schema/schedules.ts';
 export * from './schema/search.ts';
 export * from './schema/sources.ts';

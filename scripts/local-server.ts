@@ -7,6 +7,8 @@ import { raiseAlerts } from '../lib/alerts/raise-alerts.ts';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { createServedArchives } from '../lib/backups/archives/served-archives.ts';
+import type { RestoreJobs } from '../lib/backups/base/restores-deps.ts';
+import { openRestoreJobs } from '../lib/backups/restores/restore-jobs.ts';
 import { signResults, startStaleRunSweep } from '../lib/backups/runs/stale-run-sweep.ts';
 import { systemClock } from '../lib/clock.ts';
 import { archivePath } from '../lib/config/archives.ts';
@@ -90,6 +92,7 @@ export async function startLocalServer(
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog(config.LOG_LEVEL, systemClock, undefined, redactor);
   const { db, embedded } = await openLocalDatabase(config, log);
+  let restores: RestoreJobs | null = null;
   try {
     await migrate(db, MIGRATIONS);
     const reason = await explainMissingVectors(db);
@@ -110,10 +113,14 @@ export async function startLocalServer(
     const outageMemory = rememberInFolder(config.DATA_DIR, (error) =>
       log.error('the state of database outage alerts could not be saved', { error }),
     );
+    restores = await openRestoreJobs({
+      ...{ config, db, log, clock: systemClock, environment },
+      script: join(import.meta.dirname, 'worker.ts'),
+    });
     // Started once the server listens, because the worker may need its database.
     let scheduler: Scheduler | null = null;
     const backups = createBackupsApp(deps, {
-      ...{ archives, outageMemory },
+      ...{ archives, restores, outageMemory },
       trySource: openTrials(environment, config),
       scheduler: workerFolder === null ? null : { wake: () => scheduler?.wake() },
     });
@@ -181,12 +188,14 @@ export async function startLocalServer(
         // It records its end in the database.
         await scheduler?.close();
         await announcement.close();
-        await Promise.all([live.close(), server.close(), ...repeating.map((work) => work.stop())]);
+        const repeated = repeating.map((work) => work.stop());
+        await Promise.all([live.close(), server.close(), restores?.close(), ...repeated]);
         await pendingWork.settled();
         await db.close();
       },
     };
   } catch (error) {
+    await restores?.close();
     await db.close();
     throw error;
   }

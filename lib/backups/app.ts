@@ -21,6 +21,7 @@ import { backupsEndpoints } from './backups-endpoints.ts';
 import { BADGES_PATH } from './badges/public-badge.ts';
 import type { ServedArchives } from './base/archives-deps.ts';
 import type { BackupsDeps, TrySource } from './base/backups-deps.ts';
+import type { RestoreJobs } from './base/restores-deps.ts';
 import { shareFacts } from './base/shared-facts.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
 import { READY_WITHIN_MS } from './health.ts';
@@ -32,6 +33,8 @@ export interface BackupsAppOptions extends SurfaceOptions {
   archives?: ServedArchives | null;
   /** Default: null, for none. */
   trySource?: TrySource | null;
+  /** Restores on this machine. Default: null, for none. */
+  restores?: RestoreJobs | null;
   /** Records which channels were notified of a database outage. Default: null, which means Redis if configured. */
   outageMemory?: OutageMemory | null;
   /** Starts runs on this machine. Default: null, none does. */
@@ -44,6 +47,7 @@ export function createBackupsApp(
   {
     archives = null,
     trySource = null,
+    restores = null,
     outageMemory = null,
     scheduler = null,
     ...options
@@ -84,7 +88,7 @@ export function createBackupsApp(
   mountEndpoints(
     app,
     backupsEndpoints,
-    buildBackupsDeps(deps, { archives, trySource, outageMemory, scheduler }),
+    buildBackupsDeps(deps, { archives, trySource, restores, outageMemory, scheduler }),
   );
   return app;
 }
@@ -98,15 +102,20 @@ export function buildBackupsDeps(
   {
     archives = null,
     trySource = null,
+    restores = null,
     outageMemory = null,
     scheduler = null,
-  }: Pick<BackupsAppOptions, 'archives' | 'trySource' | 'outageMemory' | 'scheduler'> = {},
+  }: Pick<
+    BackupsAppOptions,
+    'archives' | 'trySource' | 'restores' | 'outageMemory' | 'scheduler'
+  > = {},
 ): BackupsDeps {
   const { db, clock } = deps;
   return {
     ...deps,
     archives,
     trySource,
+    restores,
     outageMemory,
     scheduler,
     startedAt: clock.now(),

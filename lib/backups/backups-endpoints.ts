@@ -20,6 +20,7 @@ import { forgetEndpoints } from './repositories/forget.ts';
 import { reposEndpoints } from './repositories/repos.ts';
 import { storesEndpoints } from './repositories/stores.ts';
 import { versionsEndpoints } from './repositories/versions.ts';
+import { restoresEndpoints } from './restores/restores.ts';
 import { runMetricsEndpoints } from './runs/run-metrics.ts';
 import { runRequestsEndpoints } from './runs/run-requests.ts';
 import { runsEndpoints } from './runs/runs.ts';
@@ -55,6 +56,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...maintenanceEndpoints,
   ...digestEndpoints,
   ...archivesEndpoints,
+  ...restoresEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,
   ...runRequestsEndpoints,

@@ -11,6 +11,22 @@ export const archiveVariables = z.object({
     .describe('archive folder; default `<DATA_DIR>/archives`'),
 });
 
+/** Where the page restores to. */
+export const restoreVariables = z.object({
+  RESTORE_DIR: z
+    .string()
+    .optional()
+    .transform((path) => (path === undefined ? undefined : resolve(path)))
+    .describe(
+      'folder below which the page and `POST /api/restores` restore repositories; default `<DATA_DIR>/restored`',
+    ),
+});
+
+/** The folder below which the server restores. */
+export function restorePath(config: { DATA_DIR: string; RESTORE_DIR?: string | undefined }) {
+  return config.RESTORE_DIR ?? resolve(config.DATA_DIR, 'restored');
+}
+
 /** Where the archives are, and the PATH on which to find the programs that read them. */
 export interface ArchiveConfig {
   DATA_DIR: string;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { channelVariables } from './alert-channels.ts';
 import { alertRuleVariables } from './alert-rules.ts';
-import { archiveVariables, versionVariables } from './archives.ts';
+import { archiveVariables, restoreVariables, versionVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
@@ -34,6 +34,7 @@ export const variableGroups = {
   'Local server': listenVariables,
   Schedule: scheduleVariables,
   Versions: versionVariables,
+  Restoring: restoreVariables,
   Worker: z.object({
     ...archiveVariables.shape,
     ...sourceVariables.shape,

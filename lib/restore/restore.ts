@@ -55,6 +55,8 @@ export interface RestoreContext {
   signal: AbortSignal;
   /** Called with the number of files unpacked so far. */
   onFile?(done: number, total: number): void;
+  /** Called when another step than unpacking begins. */
+  onStep?(step: 'proving' | 'writing'): void;
 }
 
 /** A restored and proven version. */
@@ -140,10 +142,12 @@ export async function restoreVersion(
     return workspaces.use({ signal, sizeBytes: chain.sizeBytes }, async (workspace) => {
       const made = await makeRepository(workspace, chain, request.isBare);
       await unpackChain(workspace, made.gitDir, chain, context);
+      context.onStep?.('proving');
       await proveHistory(workspace, made.gitDir, {
         tips: [...all.refs.values(), ...('id' in all.head ? [all.head.id] : [])],
         proven: chain.base.header.refs.map(({ id }) => id),
       });
+      context.onStep?.('writing');
       const { commit: headCommit, unwritten } = await fill(
         workspace,
         made,

@@ -69,6 +69,7 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'restore_drills', key: id },
   { name: 'repository_checks', key: id },
   { name: 'objectives', key: id },
+  { name: 'restores', key: id },
   { name: 'signing_keys', key: name('id') },
   { name: 'drill_statements', key: [{ column: 'drill_id', type: 'bigint' }] },
   { name: 'users', key: name('username') },

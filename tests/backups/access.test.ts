@@ -37,11 +37,16 @@ const bodies: Record<string, unknown> = {
   'put /api/digest': { every: 'daily', at: '08:00', time_zone: 'Europe/Berlin' },
   'post /api/mutes': { scope: 'all', until: inHours(1) },
   'post /api/maintenance': { note: 'Disks', starts_at: inHours(1), ends_at: inHours(2) },
+  'post /api/restores': { repository: 'ada/app' },
   'post /api/repos/forget': { names: ['ada/app'] },
 };
 const bodyOf = ({ method, path }: Route) => bodies[`${method} ${path}`];
-const needsDatabase = ({ path }: Route) =>
-  /^\/(api|badges)\//.test(path) && path !== '/api/schedules/preview';
+// This server has no machine to restore on, and says so first.
+const isRestore = ({ method, path }: Route) => method === 'post' && path === '/api/restores';
+const needsDatabase = (route: Route) =>
+  /^\/(api|badges)\//.test(route.path) &&
+  route.path !== '/api/schedules/preview' &&
+  !isRestore(route);
 
 let down: Database;
 

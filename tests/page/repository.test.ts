@@ -20,7 +20,7 @@ const HOSTILE = '<script>document.title="taken"</script>';
 /** The tabs of a repository's page, each with a heading in it. */
 const tabs = [
   ['versions', 'Versions'],
-  ['restore', 'Choose a version'],
+  ['restore', /Choose a version|There is nothing to restore from yet/],
   ['drills', 'Restore drills'],
   ['copies', 'Off-site'],
   ['history', 'History'],

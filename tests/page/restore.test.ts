@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../support/chromium.ts';
@@ -13,8 +14,8 @@ const HOSTILE = '<img src=x onerror="document.title=1">';
 const ADDRESS = '/app/repositories/local/widgets?tab=restore';
 
 describe.skipIf(!hasChromium)('restoring in the page (skipped without Chromium)', () => {
-  const site = usePage();
   const folder = useSharedFolder();
+  const site = usePage({ environment: () => ({ DATA_DIR: join(folder, 'data') }) });
 
   beforeAll(async () => {
     const repository = await createRepository(join(folder, 'widgets'));
@@ -95,6 +96,33 @@ describe.skipIf(!hasChromium)('restoring in the page (skipped without Chromium)'
       .click();
     await files.getByRole('button', { name: 'README.md' }).click();
     await page.getByRole('dialog').getByText('one', { exact: true }).waitFor();
+  });
+
+  it('restores a version to a folder, and says where it is', async () => {
+    const { open, page } = site;
+    await open(`${ADDRESS}&version=1`);
+    await page.getByText('Nothing was restored here yet').waitFor();
+    await page.getByLabel('Name of the folder').fill('../up');
+    await page.getByRole('button', { name: 'Restore', exact: true }).click();
+    // At its field.
+    await page.getByText('folder must begin with a letter or digit').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await page.getByLabel('Name of the folder').fill('from-the-page');
+    await page.getByRole('button', { name: 'Restore', exact: true }).click();
+    await page.getByText('Restored and proved').waitFor({ timeout: 120_000 });
+    const list = page.getByRole('region', { name: 'Restores' });
+    await list.getByText(join(folder, 'data', 'restored', 'from-the-page')).waitFor();
+    await list.getByText('asked for by ada').waitFor();
+    const target = join(folder, 'data', 'restored', 'from-the-page');
+    expect(await readFile(join(target, 'README.md'), 'utf8')).toBe('one\n');
+    await page.getByLabel('An empty repository on a git host').click();
+    await page.getByLabel('Address of the repository').fill('https://me:secret@host/a/b.git');
+    await page.getByRole('button', { name: 'Restore', exact: true }).click();
+    await page.getByText('push contains credentials').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 800 });
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(390);
   });
 
   it('says so where there is nothing to restore from', async () => {

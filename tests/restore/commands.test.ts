@@ -22,6 +22,7 @@ describe('a command line', () => {
     ref: null,
     isBare: false,
     isLimited: true,
+    isJson: false,
     target: '/home/ada/there',
     store: null,
     push: null,

@@ -145,6 +145,10 @@ const requests: Record<string, Make> = {
     path: '/api/repos/ada/app/compare/file?path=a.txt',
     answers: 200,
   }),
+  // The restore itself is tried elsewhere.
+  'POST /api/restores': () => json('/api/restores', { repository: 'ada/none' }, 404),
+  'GET /api/restores/:id': () => ({ path: '/api/restores/1', answers: 200 }),
+  'POST /api/restores/:id/cancel': () => ({ path: '/api/restores/1/cancel', answers: 409 }),
   'POST /api/fixes': () => json('/api/fixes', { title: 'Fixed', description: 'It was down.' }, 201),
   // Each caller repeats a request that is already queued, and withdraws their own.
   'POST /api/run-requests': async (world) => {

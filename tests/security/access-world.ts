@@ -33,10 +33,11 @@ export interface AccessWorld {
 }
 
 export async function startAccessWorld(): Promise<AccessWorld> {
-  const [database, gateway, mail, archives] = await Promise.all([
+  const [database, gateway, mail, archives, data] = await Promise.all([
     createEmbedded(),
     startGateway(),
     startMailService(),
+    temporaryFolder(),
     temporaryFolder(),
   ]);
   const { db } = database;
@@ -54,6 +55,9 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     "INSERT INTO anomalies (repo_full_name, version, kind) VALUES ('ada/app', 1, 'emptied')";
   await db.query({ text: anomaly });
   await db.query({ text: "INSERT INTO incidents (rule) VALUES ('run_failed')" });
+  const restored = `INSERT INTO restores (repo_full_name, kind, target, requested_by, server, status, ended_at)
+    VALUES ('ada/app', 'folder', '/restored/app', 'ada', 'a machine', 'done', now())`;
+  await db.query({ text: restored });
   const repository = await createRepository(join(archives.path, 'app'));
   await repository.commit({ 'a.txt': 'a' });
   await repository.git('bundle', 'create', '--quiet', '../ada__app.bundle', '--all');
@@ -63,6 +67,7 @@ export async function startAccessWorld(): Promise<AccessWorld> {
       ...chatEnvironment(gateway),
       ...mail.environment,
       DATABASE_URL: database.url,
+      DATA_DIR: data.path,
       BACKUP_ARCHIVE_PATH: archives.path,
       INTERNAL_SECRET: TEST_SECRET,
       CRON_SECRET,
@@ -92,7 +97,8 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     }),
     async close() {
       await server.close();
-      await Promise.all([gateway.close(), mail.close(), database.close(), archives.remove()]);
+      await Promise.all([gateway.close(), mail.close(), database.close()]);
+      await Promise.all([archives.remove(), data.remove()]);
     },
   };
 }

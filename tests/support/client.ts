@@ -1,6 +1,7 @@
 import { createBackupsApp } from '../../lib/backups/app.ts';
 import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
 import type { ServedArchives } from '../../lib/backups/base/archives-deps.ts';
+import type { RestoreJobs } from '../../lib/backups/base/restores-deps.ts';
 import { errorEnvelope, plainError } from '../../lib/http/error-shapes.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions, withSecret } from './deps.ts';
@@ -32,15 +33,21 @@ export interface Client {
 export interface ClientOptions extends TestDepsOptions {
   /** Makes the archives to serve. Default: null, none. */
   archives?: ((deps: TestDeps) => ServedArchives) | null;
+  /** The restores of the server. Default: null, none. */
+  restores?: RestoreJobs | null;
 }
 
 /**
  * Calls the service API as it ships. Every JSON answer is validated against the schema of its route or of an error
  * body, so every request of a test checks fields, types and order.
  */
-export function createClient({ archives = null, ...options }: ClientOptions = {}): Client {
+export function createClient({
+  archives = null,
+  restores = null,
+  ...options
+}: ClientOptions = {}): Client {
   const deps = createTestDeps(options);
-  const app = createBackupsApp(deps, { archives: archives?.(deps) ?? null });
+  const app = createBackupsApp(deps, { archives: archives?.(deps) ?? null, restores });
   const send: Client['send'] = async (method, path, headers = withSecret, json) => {
     const response = await app.request(path, {
       method,

@@ -5,6 +5,7 @@ import type { Log } from '../../log/log.ts';
 import type { SourceTrial } from '../../records/sources/trial.ts';
 import type { Scheduler } from '../../schedule/scheduler.ts';
 import type { ServedArchives } from './archives-deps.ts';
+import type { RestoreJobs } from './restores-deps.ts';
 import type { ReadFacts, ReadStatus } from './shared-facts.ts';
 
 /** Tries an address, or a folder of this machine, and changes nothing. */
@@ -21,6 +22,8 @@ export interface BackupsDeps extends Deps<BackupsConfig> {
   archives: ServedArchives | null;
   /** Tries what a source would be on this machine; null where nothing can be backed up, as in a deployed function. */
   trySource: TrySource | null;
+  /** Restores on this machine; null where there is none to restore on, as in a deployed function. */
+  restores: RestoreJobs | null;
   /** Records which channels were notified of a database outage. Null means Redis if configured. */
   outageMemory: OutageMemory | null;
   /** The scheduler of this server; null where none runs, as in a deployed function. */

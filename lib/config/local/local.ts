@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { alertSendingVariables } from '../alert-channels.ts';
 import { alertRuleVariables } from '../alert-rules.ts';
-import { archiveVariables } from '../archives.ts';
+import { archiveVariables, restoreVariables } from '../archives.ts';
 import { sweepVariables } from '../backups.ts';
 import { freshnessVariables } from '../freshness.ts';
 import { gitHostVariables } from '../git-host.ts';
@@ -24,6 +24,7 @@ export const localVariables = z.object({
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,
   ...archiveVariables.shape,
+  ...restoreVariables.shape,
   ...sourceVariables.shape,
   ...gitHostVariables.shape,
 });

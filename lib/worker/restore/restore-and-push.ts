@@ -10,6 +10,7 @@ import type { WorkerOptions } from '../base/command-context.ts';
 import type { Display } from '../base/display.ts';
 import type { ArchiveSource } from './archive-source.ts';
 import { isKept, makeOwnFolder } from './download-folder.ts';
+import { printEvent } from './print-event.ts';
 import { type DestinationRefs, openRemote, type PushedRefs, readOwnRefs } from './push-refs.ts';
 import type { PushChoice, RestoreCommand } from './restore-commands.ts';
 import { restoreOne } from './restore-one.ts';
@@ -72,6 +73,9 @@ export async function restoreAndPush(
         throw new AppError('CONFLICT', 'this version has no branch and no tag to push');
       }
       display.line(`pushing ${countRefs(own.wanted.keys())} to ${address}`);
+      if (command.isJson) {
+        printEvent(io, { event: 'step', step: 'pushing', files: null, all_files: null });
+      }
       const mayReplace = before.refs.size > 0;
       const faults = await remote.push(gitDir, own, headBranch, mayReplace);
       for (const fault of faults) display.line(fault);
@@ -105,6 +109,15 @@ export async function restoreAndPush(
     const print = (text: string) => io.stdout.write(`${text}\n`);
     const missing = [...wanted].filter(([name, id]) => after.refs.get(name) !== id);
     const there = [...wanted.keys()].filter((name) => after.refs.get(name) === wanted.get(name));
+    const hasDefault = branch === null || !wanted.has(branch) || after.headBranch === branch;
+    if (command.isJson) {
+      printEvent(io, {
+        ...{ event: 'pushed', same: there.length, missing: missing.length },
+        ...{ left_out: others.length, has_default_branch: hasDefault },
+      });
+      if (missing.length === 0) return;
+      throw notPushed();
+    }
     print(`Pushed to ${address}`);
     print(`  Same as in the backup: ${countRefs(there)}`);
     const foreign = [...after.refs.keys()].filter((name) => !wanted.has(name));
@@ -112,13 +125,16 @@ export async function restoreAndPush(
     if (others.length > 0) {
       print(`  Not pushed, because they are not branches, tags or notes: ${countSpaces(others)}`);
     }
-    if (branch !== null && wanted.has(branch) && after.headBranch !== branch) {
+    if (branch !== null && !hasDefault) {
       const short = cleanText(branch.replace('refs/heads/', ''), 200);
       print(`  The default branch is not ${short}: set it in the settings of the repository`);
     }
     for (const [name, id] of missing) print(`  Missing: ${cleanText(name, 300)} at ${id}`);
-    if (missing.length === 0) return;
-    throw new NotPushed(
+    if (missing.length > 0) throw notPushed();
+  }
+
+  function notPushed(): NotPushed {
+    return new NotPushed(
       push.isTemporary
         ? 'not everything was pushed: repeat the command with --overwrite'
         : `not everything was pushed: push the rest from ${cleanText(target, 500)} with git`,

@@ -36,6 +36,8 @@ export interface RestoreCommand {
   target: string;
   /** Null for the archive folder of this machine. */
   store: StoreChoice | null;
+  /** Whether to print the progress and the result as lines of JSON. */
+  isJson: boolean;
   /** Where to push what was restored; null for nowhere. */
   push: PushChoice | null;
 }
@@ -68,6 +70,7 @@ interface RestoreOptions {
   from?: StoreAddress;
   identity?: string;
   list?: true;
+  json?: true;
   push?: string;
   overwrite?: true;
 }
@@ -140,6 +143,11 @@ export function addRestoreCommands(
         'push the restored branches, tags and notes to this repository on a git host; makes --to optional',
       ).conflicts(['all', 'ref']),
     )
+    .addOption(
+      new Option('--json', 'print the progress and the result as lines of JSON').conflicts([
+        ...['all', 'list'],
+      ]),
+    )
     .option('--overwrite', 'with --push: replace existing branches and tags that differ')
     .addHelpText(
       'after',
@@ -181,6 +189,7 @@ function describeRestore(
     isLimited: options.limit,
     target: to === undefined ? temporaryTarget(repository, push, folder) : resolve(folder, to),
     store,
+    isJson: options.json === true,
     push:
       push === undefined
         ? null

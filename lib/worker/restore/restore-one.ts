@@ -2,6 +2,7 @@ import { type Restored, restoreVersion } from '../../restore/restore.ts';
 import type { WorkerOptions } from '../base/command-context.ts';
 import type { Display } from '../base/display.ts';
 import type { ArchiveSource } from './archive-source.ts';
+import { printEvent, restoredEvent } from './print-event.ts';
 import type { RestoreCommand } from './restore-commands.ts';
 import { describeRestored } from './restore-text.ts';
 
@@ -16,18 +17,24 @@ export async function restoreOne(
   display: Display,
   finish: (restored: Restored) => Promise<void> = async () => undefined,
 ): Promise<Restored> {
-  const { choice, ref, isBare, isLimited, target, push, repository: name } = command;
-  const onFile = (done: number, total: number) =>
+  const { choice, ref, isBare, isLimited, target, push, repository: name, isJson } = command;
+  const onFile = (done: number, total: number) => {
     display.progress(done, total, `${name}: unpacking`);
+    if (isJson) printEvent(io, { event: 'step', step: 'unpacking', files: done, all_files: total });
+  };
+  const onStep = (step: 'proving' | 'writing') => {
+    if (isJson) printEvent(io, { event: 'step', step, files: null, all_files: null });
+  };
   try {
     return await source.use({ repository: name, choice, target }, async (archives) => {
-      const context = { environment, clock, signal, onFile };
+      const context = { environment, clock, signal, onFile, onStep };
       const restored = await restoreVersion(
         { ...archives, ref, isBare, isLimited, target },
         context,
       );
       display.clear();
-      io.stdout.write(describeRestored(restored, push?.isTemporary ? null : target));
+      if (isJson) printEvent(io, restoredEvent(restored));
+      else io.stdout.write(describeRestored(restored, push?.isTemporary ? null : target));
       await finish(restored);
       return restored;
     });

@@ -269,6 +269,17 @@ export const fileComparison = (
     staleTime: Number.POSITIVE_INFINITY,
   });
 
+/** The newest restores of a repository. */
+export const restores = (repository: string) =>
+  queryOptions({
+    queryKey: ['restores', repository],
+    queryFn: () => body(api.GET('/api/restores', { params: { query: { repository, limit: 10 } } })),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some((one) => one.ended_at === null && one.status !== 'interrupted')
+        ? SOON_MS
+        : REFRESH_MS,
+  });
+
 /** The total size of all archives after each run, newest first. */
 export const archiveSizes = queryOptions({
   queryKey: ['archive sizes'],

@@ -8,6 +8,8 @@ import { Loaded } from '../../../parts/loading.tsx';
 import { BrowseVersion } from './browse.tsx';
 import { ChooseVersion } from './choose-version.tsx';
 import { CompareVersions } from './compare.tsx';
+import { RestoreForm } from './restore-form.tsx';
+import { RestoreList } from './restore-list.tsx';
 
 /** Finds the version to restore by its date or by what changed, and its files. */
 export function RepositoryRestore({ path }: { path: RepositoryPath }) {
@@ -68,8 +70,10 @@ function Versions({ path }: { path: RepositoryPath }) {
             </Title>
             <BrowseVersion path={path} version={version} />
           </Stack>
+          <RestoreForm path={path} version={version} />
         </Stack>
       )}
+      <RestoreList repository={`${path.owner}/${path.name}`} />
     </Stack>
   );
 }
