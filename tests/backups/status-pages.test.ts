@@ -65,10 +65,28 @@ describe('a status page', () => {
     expect(text.match(/<rect /g)).toHaveLength(90);
     expect(text.match(/<rect class="d2"/g)).toHaveLength(1);
     expect(text.match(/<rect class="d1"/g)).toHaveLength(1);
-    expect(text).toContain('1 days with backups and 1 with failures in 90 days');
+    expect(text).toContain('1 good day and 1 day with failures in 90 days');
     for (const hidden of ['acme/secret', 'secret.example.com', 'fatal', 'folder']) {
       expect(text).not.toContain(hidden);
     }
+  });
+
+  it('counts days on which runs found a repository unchanged', async () => {
+    await result('acme/app', 60);
+    for (const [since, until] of [
+      [20, 17],
+      [0.2, 0.1],
+      [200, 150],
+    ]) {
+      await insert(database.db, 'repository_checks', {
+        ...{ repo_full_name: 'acme/app', since: daysAgo(since ?? 0), until: daysAgo(until ?? 0) },
+      });
+    }
+    const client = start();
+    const { path } = await publish(client, { shows: rows('*') });
+    const { text } = await client.get(path, {});
+    expect(text).toContain('6 good days and 0 days with failures in 90 days');
+    expect(text.match(/<rect class="d1"/g)).toHaveLength(6);
   });
 
   it('shows a group as one row, without the names in it', async () => {

@@ -215,6 +215,17 @@ async function fillIncidents(db: Database): Promise<void> {
   );
   await sql(
     db,
+    `INSERT INTO schedules (id, timing, time_zone, interval_ms, sources, paused_at, next_at, variable_of)
+     VALUES (3, 'daily at 02:30', 'Europe/Berlin', 86400000, '[1, 2]', NULL, '2026-05-01T10:00:00.123456Z', NULL),
+       (7, '24h', 'UTC', 9007199254740991, NULL, 'infinity', NULL, 'nas')`,
+  );
+  await sql(
+    db,
+    `INSERT INTO restores (id, repo_full_name, version, kind, target, status, result, requested_by, server, ended_at)
+     VALUES (5, 'Org/répo-1', 3, 'folder', E'/it''s\n🙂', 'done', '{"b": 1,  "a": 2}', 'ada', 'nas', 'infinity')`,
+  );
+  await sql(
+    db,
     `INSERT INTO mutes (id, scope, repository_name, incident_id, until, created_by, ended_at)
      VALUES (3, 'repository', 'Org/répo-1', NULL, 'infinity', 'ü', '2026-05-01T10:00:00.123456Z'),
        (8, 'incident', NULL, 4, '2026-05-01T10:00:00.123456Z', 'ada', NULL)`,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { STATUS_DAYS, type StatusFacts } from '../../records/status-pages/status-facts.ts';
 import { escapeHtml } from '../../text/escape-html.ts';
 import { formatMinute } from '../../text/format-minute.ts';
+import { counted } from '../../text/units.ts';
 
 // Plain HTML with one style sheet: it works without scripts, and loads nothing.
 
@@ -60,7 +61,7 @@ export function renderStatusPage(title: string, rows: readonly ShownRow[], now: 
 <ul>
 ${rows.map((row) => renderRow(row, now)).join('\n')}
 </ul>
-<p><small>The strips show the last ${STATUS_DAYS} days: green where something was backed up, red where a backup failed, and grey where nothing new was recorded.</small></p>
+<p><small>The strips show the last ${STATUS_DAYS} days: green where runs found the backup good, red where a backup failed, and grey where nothing was recorded.</small></p>
 </main>
 </body>
 </html>
@@ -92,6 +93,6 @@ function renderDays({ days }: StatusFacts, now: number): string {
     return `<rect class="d${kind}" x="${index * 4}" width="3" height="28"/>`;
   });
   const bad = days.filter(({ is_bad }) => is_bad).length;
-  const summary = `${days.length - bad} days with backups and ${bad} with failures in ${STATUS_DAYS} days`;
+  const summary = `${counted(days.length - bad, 'good day')} and ${counted(bad, 'day')} with failures in ${STATUS_DAYS} days`;
   return `<svg viewBox="0 0 ${STATUS_DAYS * 4 - 1} 28" preserveAspectRatio="none" role="img" aria-label="${summary}">${bars.join('')}</svg>`;
 }

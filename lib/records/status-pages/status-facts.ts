@@ -27,9 +27,12 @@ export interface StatusFacts {
   last_good_at: string | null;
   /** When the one that was proven longest ago was; null if one never was. */
   proven_at: string | null;
-  /** The days with results, in UTC: whether one failed. */
+  /** The days, in UTC, on which something was backed up or found unchanged, or failed: whether something did. */
   days: readonly { day: string; is_bad: boolean }[];
 }
+
+/** SQL for when the strip begins. */
+const BEGINNING = `(${JUDGED_AT} - interval '${STATUS_DAYS} days')`;
 
 const states = `ARRAY['${repositoryStates.join("', '")}']`;
 
@@ -55,9 +58,18 @@ const read: Statement = {
       ${jsonArray(`
         SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, bool_or(status NOT IN ('completed', 'success', 'empty')) AS is_bad
         FROM picked AS counted CROSS JOIN LATERAL (
-          SELECT created_at, status FROM backup_results AS result WHERE result.repo_full_name = counted.repo_full_name
-            AND result.created_at > ${JUDGED_AT} - interval '${STATUS_DAYS} days'
-          ORDER BY result.created_at DESC, result.id DESC LIMIT ${MAX_RESULTS}
+          (SELECT created_at, status FROM backup_results AS result WHERE result.repo_full_name = counted.repo_full_name
+            AND result.created_at > ${BEGINNING}
+          ORDER BY result.created_at DESC, result.id DESC LIMIT ${MAX_RESULTS})
+          UNION ALL
+          SELECT checked.at, 'completed' FROM (
+            SELECT since, until FROM repository_checks AS kept WHERE kept.repo_full_name = counted.repo_full_name
+              AND kept.until > ${BEGINNING}
+            ORDER BY kept.until DESC LIMIT ${MAX_RESULTS}
+          ) AS kept CROSS JOIN LATERAL (
+            SELECT kept.until AS at
+            UNION ALL SELECT generate_series(greatest(kept.since, ${BEGINNING}), kept.until, interval '1 day')
+          ) AS checked
         ) AS result
         WHERE counted.position = wanted.position AND counted.number <= ${MAX_REPOSITORIES} GROUP BY 1 ORDER BY 1`)} AS days
     FROM jsonb_to_recordset($4::jsonb) AS wanted (position int)
