@@ -102,7 +102,7 @@ describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_
   });
 });
 
-describe.each(named(routes.filter((route) => !needsDatabase(route))))(
+describe.each(named(routes.filter((route) => !needsDatabase(route) && !isRestore(route))))(
   '%s without its database',
   (_name, route) => {
     it('still works', async () => {

@@ -15,10 +15,10 @@ describe.skipIf(!hasChromium)('the first run (skipped without Chromium)', () => 
     await site.page.setViewportSize({ width: WIDTH, height: 844 });
   });
 
-  it('is explained by a complete command', async () => {
+  it('is explained by a guide, with a complete command', async () => {
     const { open, page } = site;
     await open('/app/');
-    const command = page.locator('pre', { hasText: 'npm run worker -- run --source' });
+    const command = page.locator('pre', { hasText: 'npm run worker -- login github' });
     await command.waitFor();
     const box = await command.boundingBox();
     expect(box?.x).toBeGreaterThan(0);
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('the first run (skipped without Chromium)', () => 
     const { db } = site;
     await page.clock.install();
     await open('/app/');
-    await page.getByText('No backups yet').waitFor();
+    await page.getByRole('heading', { name: 'Set up your backups' }).waitFor();
     /** Gives the page a moment to render a response, but far too little time to send another request. */
     const comes = (what: Locator) =>
       expect

@@ -63,23 +63,27 @@ const MAX_CLOSING_MS = 60_000;
 export async function startPageWorld(
   environment: Environment = {},
   createDatabase: () => Promise<TestDatabase> = createPostgres,
+  { startsRuns = false }: Pick<PageUse, 'startsRuns'> = {},
 ): Promise<PageWorld> {
   await buildPageWhenStale(() => undefined);
   const [running, database] = await Promise.all([findBrowser(), createDatabase()]);
   const contexts = new Set<BrowserContext>();
   const archives = await temporaryFolder();
   const startServer = (PORT: string) =>
-    startLocalServer({
-      ...observatoryEnvironment,
-      DATABASE_URL: database.url,
-      BACKUP_ARCHIVE_PATH: archives.path,
-      INTERNAL_SECRET: TEST_SECRET,
-      PATH: process.env.PATH,
-      PORT,
-      LOG_LEVEL: 'error',
-      SEARCH_TIME_BUDGET_SECONDS: '60',
-      ...environment,
-    });
+    startLocalServer(
+      {
+        ...observatoryEnvironment,
+        DATABASE_URL: database.url,
+        BACKUP_ARCHIVE_PATH: archives.path,
+        INTERNAL_SECRET: TEST_SECRET,
+        PATH: process.env.PATH,
+        PORT,
+        LOG_LEVEL: 'error',
+        SEARCH_TIME_BUDGET_SECONDS: '60',
+        ...environment,
+      },
+      { workerFolder: startsRuns ? archives.path : null },
+    );
   let server = await startServer('0');
   const { url } = server;
   return {
@@ -136,6 +140,8 @@ export interface PageUse {
   setsClock?: boolean;
   /** The server has the embedded database. */
   isEmbedded?: boolean;
+  /** The server starts the worker when runs are due or asked for. */
+  startsRuns?: boolean;
 }
 
 /**
@@ -147,13 +153,15 @@ export function usePage({
   startsLoggedOut = false,
   setsClock = false,
   isEmbedded = false,
+  startsRuns = false,
 }: PageUse = {}) {
   let world: PageWorld;
   let kept: Window | undefined;
   let window: Window;
 
   beforeAll(async () => {
-    world = await startPageWorld(environment?.(), isEmbedded ? createEmbedded : createPostgres);
+    const createDatabase = isEmbedded ? createEmbedded : createPostgres;
+    world = await startPageWorld(environment?.(), createDatabase, { startsRuns });
     if (setsClock) return;
     kept = await world.openWindow();
     await kept.open('/app/');

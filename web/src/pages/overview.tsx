@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
-import { overview as overviewQuery } from '../api/queries.ts';
+import { me, overview as overviewQuery } from '../api/queries.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { usePainted } from '../parts/use-painted.ts';
@@ -15,12 +15,14 @@ const OverviewDetails = lazy(() => import('./overview-details.tsx'));
 const NoBackups = lazy(async () => ({
   default: (await import('../parts/no-backups.tsx')).NoBackups,
 }));
+const Guide = lazy(async () => ({ default: (await import('./guide.tsx')).Guide }));
 const VerdictIcon = lazy(() => import('./verdict-icon.tsx'));
 const BackUpNow = lazy(async () => ({ default: (await import('./back-up-now.tsx')).BackUpNow }));
 
 export function OverviewPage() {
   const overview = useQuery(overviewQuery);
   const hasRepositories = (overview.data?.repositories.total ?? 0) > 0;
+  const { data: self } = useQuery(me);
   const isPainted = usePainted();
   return (
     <Page
@@ -37,9 +39,7 @@ export function OverviewPage() {
       <Loaded query={overview} lines={6}>
         {(overview) =>
           overview.repositories.total === 0 && overview.running === null ? (
-            <Suspense>
-              <NoBackups />
-            </Suspense>
+            <Suspense>{self?.is_admin === true ? <Guide /> : <NoBackups />}</Suspense>
           ) : (
             <Overview overview={overview} />
           )
