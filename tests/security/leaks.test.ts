@@ -291,7 +291,10 @@ describe('afterwards the search', () => {
     const others = lines.filter((line) => !line.startsWith('{') && line !== '');
     expect(
       others.filter(
-        (line) => !/^( {2}\w|Building|Open this|Try a request|Back |Backup )/.test(line),
+        (line) =>
+          !/^( {2}\w|Building|When runs start is set |Open this|Try a request|Back |Backup )/.test(
+            line,
+          ),
       ),
     ).toEqual([]);
   });

@@ -119,7 +119,7 @@ describe('the end of a run', () => {
     const env = { ALERT_CHANNELS: receiver.address(), ALERT_FAILING_AFTER: '1' };
     const { code, stdout } = await run(args, { env });
     expect(code).toBe(1);
-    expect(stdout).toContain('1 failed');
+    expect(stdout).toContain('1 source not read');
     expect(receiver.received).toHaveLength(1);
   });
 

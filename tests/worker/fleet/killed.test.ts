@@ -82,7 +82,7 @@ it('a member leaves the run to the others at Ctrl-C', async () => {
   const json = await third.finished;
   expect(JSON.parse(json.stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
     ...{ event: 'summary', status: 'left', run_id: expect.any(Number), failures: [] },
-    ...{ backed_up: expect.any(Number), unchanged: 0, empty: 0, failed: 0 },
+    ...{ backed_up: expect.any(Number), unchanged: 0, empty: 0, failed: 0, unread_sources: [] },
     error_message: interrupted,
   });
   release();
