@@ -86,8 +86,10 @@ it('a run stores its counters after each unchanged repository, with two statemen
     ...db,
     async query(statement, ...rest) {
       const rows = await db.query<never>(statement, ...rest);
-      // Progress is written once a second, however many repositories there are.
-      if (statement.name !== 'progress_of_run') perRepository.push(statement.name);
+      // Progress is written, and a request to stop is read, once a second, however many repositories there are.
+      if (statement.name !== 'progress_of_run' && statement.name !== 'read_stop_request') {
+        perRepository.push(statement.name);
+      }
       if (statement.name === 'record_unchanged') {
         const select = 'SELECT skipped FROM backup_runs ORDER BY id DESC LIMIT 1';
         skipped.push(...(await rowsOf(database.db, select)));
