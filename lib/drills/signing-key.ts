@@ -95,7 +95,7 @@ export async function replaceSigner(db: Database, keys: SealingKeys, by: string)
 
 function makeKey(sealing: Sealing): SigningKeyRow {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const id = fingerprintOf(publicKey);
+  const id = idOf(publicKey);
   const secret = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   return {
     id,
@@ -104,7 +104,7 @@ function makeKey(sealing: Sealing): SigningKeyRow {
   };
 }
 
-function fingerprintOf(key: KeyObject): string {
+function idOf(key: KeyObject): string {
   return createHash('sha256')
     .update(key.export({ type: 'spki', format: 'der' }))
     .digest('hex');
@@ -115,7 +115,7 @@ export function readVerifier(id: string, pem: string | null): KeyObject | null {
   if (pem === null) return null;
   try {
     const key = createPublicKey(pem);
-    return key.asymmetricKeyType === 'ed25519' && fingerprintOf(key) === id ? key : null;
+    return key.asymmetricKeyType === 'ed25519' && idOf(key) === id ? key : null;
   } catch {
     // Not a key: it was altered.
     return null;
