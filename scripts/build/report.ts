@@ -26,10 +26,10 @@ const embedded = ['@electric-sql/'];
 
 /** The maximum size of each function, and the packages (path prefixes in node_modules) that it must not contain. */
 const limits: Record<Surface['name'], { gzipBytes: number; banned: readonly string[] }> = {
-  backups: { gzipBytes: 360_000, banned: [...embedded, ...models, ...server] },
+  backups: { gzipBytes: 440_000, banned: [...embedded, ...models, ...server] },
   live: { gzipBytes: 265_000, banned: [...embedded, ...models, ...server] },
-  observatory: { gzipBytes: 720_000, banned: [...embedded, ...server] },
-  mcp: { gzipBytes: 400_000, banned: [...embedded, ...models] },
+  observatory: { gzipBytes: 750_000, banned: [...embedded, ...server] },
+  mcp: { gzipBytes: 420_000, banned: [...embedded, ...models] },
 };
 
 /** Scripts for browsers, which the function serves but does not run. */
