@@ -148,7 +148,9 @@ describe('a user in the table', () => {
     await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
     await sql(database.db, `UPDATE users SET created_at = '2026-03-04T05:00:00Z'`);
     const token = await client.signToken('grace');
-    expect((await client.get('/auth/me', { token })).body.data).toMatchObject({ username: 'grace' });
+    expect((await client.get('/auth/me', { token })).body.data).toMatchObject({
+      username: 'grace',
+    });
 
     await removeUser(database.db, 'grace');
     expect((await client.get('/auth/me', { token })).status).toBe(401);

@@ -49,7 +49,7 @@ describe('POST /auth/session', () => {
     const expires_at = new Date(client.deps.clock.now() + 300_000).toISOString();
     expect(answer.body.data).toEqual({ username: ADA.username, expires_at });
     const me = await client.get('/auth/me', as(cookieOf(answer)));
-    expect(me.body.data).toEqual({ username: ADA.username });
+    expect(me.body.data).toEqual({ username: ADA.username, is_admin: true });
   });
 
   it('binds the cookie to the host and to https where the browser uses https', async () => {
