@@ -27,6 +27,7 @@ const { CREDENTIALS_ENCRYPTION_KEY } = observatoryEnvironment;
 const environment = { CREDENTIALS_ENCRYPTION_KEY };
 const inHours = (hours: number) =>
   new Date(createTestClock().now() + hours * 3_600_000).toISOString();
+const objective = { name: 'All', patterns: ['*'], rpo_hours: 24 };
 const bodies: Record<string, unknown> = {
   'post /api/fixes': { title: 'Fixed', description: 'It was down.' },
   'post /api/anomalies/confirm': { ids: [1] },
@@ -38,15 +39,21 @@ const bodies: Record<string, unknown> = {
   'post /api/mutes': { scope: 'all', until: inHours(1) },
   'post /api/maintenance': { note: 'Disks', starts_at: inHours(1), ends_at: inHours(2) },
   'post /api/restores': { repository: 'ada/app' },
+  'post /api/status-page': { title: 'Status', shows: [{ label: 'All', repositories: ['*'] }] },
+  'post /api/objectives': objective,
+  'put /api/objectives/:id': objective,
   'post /api/repos/forget': { names: ['ada/app'] },
 };
 const bodyOf = ({ method, path }: Route) => bodies[`${method} ${path}`];
-// This server has no machine to restore on, and says so first.
-const isRestore = ({ method, path }: Route) => method === 'post' && path === '/api/restores';
+// This server has no machine to restore on or to try sources from, and says so first.
+const isOfMachine = ({ method, path }: Route) =>
+  ['post /api/restores', 'post /api/sources', 'post /api/sources/try'].includes(
+    `${method} ${path}`,
+  );
 const needsDatabase = (route: Route) =>
-  /^\/(api|badges)\//.test(route.path) &&
+  /^\/(api|badges|status)\//.test(route.path) &&
   route.path !== '/api/schedules/preview' &&
-  !isRestore(route);
+  !isOfMachine(route);
 
 let down: Database;
 
@@ -102,7 +109,7 @@ describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_
   });
 });
 
-describe.each(named(routes.filter((route) => !needsDatabase(route) && !isRestore(route))))(
+describe.each(named(routes.filter((route) => !needsDatabase(route) && !isOfMachine(route))))(
   '%s without its database',
   (_name, route) => {
     it('still works', async () => {

@@ -105,6 +105,7 @@ describe('an id to resume from', () => {
     expect(await response.json()).toEqual({
       error: expect.stringMatching(/^(last-event-id|after_id) must be /),
       request_id: response.headers.get('x-request-id'),
+      details: [{ path: expect.any(String), message: expect.stringMatching(/^must be /) }],
     });
     expect(feed.db.statements).toEqual([]);
   });

@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)('the page (skipped without Chromium)', () => {
     const { logIn, open, page } = site;
     await logIn();
     await open('/app/');
-    await page.getByText('npm run worker -- run --source').waitFor();
+    await page.getByRole('heading', { name: 'Set up your backups' }).waitFor();
   });
 
   describe('with backups', () => {

@@ -88,7 +88,9 @@ export function listRuns(
     .join(', ');
   const statement = {
     name: [
-      ...['runs_page', order, isReverse ? 'reverse' : ''],
+      'runs_page',
+      ...(order === 'newest' ? [] : [order]),
+      ...(isReverse ? ['reverse'] : []),
       ...given.map(({ key }) => key.toLowerCase()),
     ].join('_'),
     text: pageQuery(

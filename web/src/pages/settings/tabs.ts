@@ -2,7 +2,7 @@
 export const settingsTabs = [
   { value: 'models', label: 'Models', words: 'gateway key chat embedding reranking' },
   { value: 'search', label: 'Search', words: 'vectors index generations' },
-  { value: 'sources', label: 'Sources', words: 'repositories folders addresses what is backed up' },
+  { value: 'sources', label: 'Sources', words: 'folders addresses what is backed up' },
   { value: 'schedule', label: 'Schedule', words: 'times cron every daily runs time zone' },
   { value: 'users', label: 'Users', words: 'password login administrators roles' },
   {
