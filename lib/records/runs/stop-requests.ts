@@ -5,9 +5,9 @@ const request: Statement = {
   text: `WITH asked AS (
       UPDATE backup_runs SET stop_requested_by = coalesce(stop_requested_by, $2),
         stop_requested_at = coalesce(stop_requested_at, now())
-      WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker' RETURNING id
+      WHERE id = $1::bigint AND status = 'running' AND exclusive_key = 'worker' RETURNING id
     )
-    SELECT EXISTS (SELECT FROM asked) AS "isAsked", EXISTS (SELECT FROM backup_runs WHERE id = $1::int) AS "isKnown"`,
+    SELECT EXISTS (SELECT FROM asked) AS "isAsked", EXISTS (SELECT FROM backup_runs WHERE id = $1::bigint) AS "isKnown"`,
 };
 
 /** Asks the workers of a run to stop it. `isAsked` is false if the run has ended, or if none of our workers does it. */
@@ -22,7 +22,7 @@ export async function requestStop(
 
 const read: Statement = {
   name: 'read_stop_request',
-  text: 'SELECT stop_requested_by AS by FROM backup_runs WHERE id = $1::int',
+  text: 'SELECT stop_requested_by AS by FROM backup_runs WHERE id = $1::bigint',
 };
 
 /** Who has asked a run to stop; null if nobody has. */

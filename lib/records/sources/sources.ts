@@ -132,8 +132,8 @@ const change: Statement = {
     SELECT known.id, known.kind, known.key, coalesce($2::text[], '{}'),
       CASE WHEN $3::boolean THEN now() END, CASE WHEN $3::boolean THEN $4 END
     FROM (
-      SELECT ${LOGIN_ID} AS id, 'login' AS kind, '${LOGIN_KEY}' AS key WHERE $1::int = ${LOGIN_ID}
-      UNION SELECT id, kind, key FROM sources WHERE id = $1::int
+      SELECT ${LOGIN_ID} AS id, 'login' AS kind, '${LOGIN_KEY}' AS key WHERE $1::bigint = ${LOGIN_ID}
+      UNION SELECT id, kind, key FROM sources WHERE id = $1::bigint
     ) AS known
     ON CONFLICT (id) DO UPDATE SET exclude = coalesce($2::text[], source.exclude),
       paused_at = CASE WHEN $3::boolean THEN coalesce(source.paused_at, now())
@@ -156,7 +156,7 @@ export async function changeSource(
 
 const remove: Statement = {
   name: 'remove_source',
-  text: `DELETE FROM sources WHERE id = $1::int AND id <> ${LOGIN_ID} RETURNING id`,
+  text: `DELETE FROM sources WHERE id = $1::bigint AND id <> ${LOGIN_ID} RETURNING id`,
 };
 
 /** Removes a source that was added. False if there is no such source. */

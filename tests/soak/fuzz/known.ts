@@ -72,6 +72,11 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   '/api/repos/{owner}/{name}/versions/{id}/refs#owner': owner,
   '/api/repos/{owner}/{name}/versions/{id}/refs#name': repository,
   '/api/repos/{owner}/{name}/versions/{id}/refs#id': fc.integer({ min: 1, max: 6 }),
+  '/api/mutes/{id}#id': fc.integer({ min: 1, max: 8 }),
+  '/api/maintenance/{id}#id': fc.integer({ min: 1, max: 8 }),
+  '/api/schedules/{id}#id': fc.integer({ min: 1, max: 8 }),
+  timing: fc.constantFrom('6h', 'daily at 02:30'),
+  time_zone: fc.constantFrom('Europe/Berlin', 'UTC'),
   '/sessions/{id}#id': session,
   '/sessions/{id}/messages#id': session,
   '/reports/{id}#id': fc.constant(places.report),
@@ -195,13 +200,27 @@ export function knownHeaders({ schemes, path }: Operation): fc.Arbitrary<Record<
   return path === '/ws/live' ? fc.constantFrom(handshake, handshake, {}) : fc.constant({});
 }
 
+const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+
+/** Bodies by path whose times and zones would hardly ever be valid. */
+const newSettings: Record<string, unknown> = {
+  '/api/quiet-hours': { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' },
+  '/api/digest': { every: 'daily', at: '08:00', time_zone: 'Europe/Berlin' },
+  '/api/mutes': { scope: 'all', until: inHours(5) },
+  '/api/maintenance': { note: 'New disks', starts_at: inHours(5), ends_at: inHours(6) },
+  '/api/schedules': { timing: 'daily at 02:30' },
+  '/api/schedules/{id}': { is_paused: true },
+};
+
 /**
- * Messages of the protocol where the body is one, which its loose schema would hardly ever produce; new users and
- * channels.
+ * Messages of the protocol where the body is one, which its loose schema would hardly ever produce; new users,
+ * channels and settings.
  */
 export function knownBody({ schemes, body, path }: Operation): fc.Arbitrary<unknown> | null {
   if (body !== null && path === '/users') return newUsers;
   if (body !== null && path === '/alert-channels') return newChannels;
+  const settings = body === null ? undefined : newSettings[path];
+  if (settings !== undefined) return fc.constant(settings);
   if (body === null || !schemes.includes('McpBearer')) return null;
   if (path === '/message') return messages;
   return fc.oneof(

@@ -21,8 +21,20 @@ const REQUESTS = times(1_000, 1_000_000);
 /** Operations that cost a tenth of a second of both cores, or a megabyte of text, and are requested less often. */
 const expensive = new Set(['POST /auth/login', 'GET /docs', 'GET /openapi.json', 'GET /metrics']);
 
-/** A turn takes only some milliseconds here. tests/observatory/chat stops one that waits. */
-const needsTheRightMoment = new Set(['POST /chat/stop']);
+/**
+ * A turn takes only some milliseconds here. tests/observatory/chat stops one that waits. The others need a run under way,
+ * a signed drill, a repository of this machine or a published page, which their own tests make.
+ */
+const needsTheRightMoment = new Set([
+  'POST /chat/stop',
+  'POST /api/backups/{id}/stop',
+  'GET /api/drills/{id}/statement',
+  'GET /api/signing-keys/{id}',
+  'POST /api/sources',
+  'POST /api/sources/try',
+  'DELETE /api/sources/{id}',
+  'GET /status/{address}',
+]);
 
 let world: Awaited<ReturnType<typeof startFuzzWorld>>;
 let client: FuzzClient;
