@@ -130,7 +130,7 @@ export async function openRestoreJobs(options: RestoreJobsOptions): Promise<Rest
     await save(job);
     jobs.delete(job.id);
     const { status, error } = state;
-    const tell = status === 'failed' || status === 'interrupted' ? log.error : log.info;
+    const tell = status === 'failed' || status === 'interrupted' ? log.warn : log.info;
     tell('a restore ended', { ...facts, status, ...(error === null ? {} : { reason: error }) });
   }
 

@@ -34,6 +34,7 @@ const needsTheRightMoment = new Set([
   'POST /api/sources/try',
   'DELETE /api/sources/{id}',
   'GET /status/{address}',
+  'PUT /api/objectives/{id}',
 ]);
 
 let world: Awaited<ReturnType<typeof startFuzzWorld>>;
