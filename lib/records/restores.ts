@@ -13,9 +13,14 @@ import {
 
 /** Every status of a restore. */
 export const restoreStatuses = [
-  ...['waiting', 'running', 'done', 'failed', 'canceled', 'interrupted'],
+  'waiting',
+  'running',
+  'done',
+  'failed',
+  'canceled',
+  'interrupted',
 ] as const;
-type RestoreStatus = 'waiting' | 'running' | 'done' | 'failed' | 'canceled' | 'interrupted';
+type RestoreStatus = (typeof restoreStatuses)[number];
 
 /** A restore that was asked for. */
 export interface NewRestore {

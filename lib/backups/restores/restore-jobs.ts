@@ -73,6 +73,8 @@ export async function openRestoreJobs(options: RestoreJobsOptions): Promise<Rest
   const server = `${hostname()}:${dataDir}`;
   const limit = createCallerLimit(TURNS);
   const jobs = new Map<number, Job>();
+  /** Who has asked, and for which target, from then until it ends: what is asked for at once knows of each other. */
+  const asked = new Set<{ by: string; target: string | null }>();
   /** Those that have ended, but whose end is not recorded yet. */
   const unsaved = new Set<Job>();
   let lock: InstantLock | null = null;
@@ -170,16 +172,46 @@ export async function openRestoreJobs(options: RestoreJobsOptions): Promise<Rest
     }
   }
 
-  async function findTarget({ folder, repository, version }: RestoreRequest): Promise<string> {
-    const used = new Set([...jobs.values()].map(({ request }) => request.target));
-    const isFree = async (path: string) =>
-      !used.has(path) && (await nullIfMissing(lstat(path))) === null;
+  /** Finds a folder that does not exist yet, and takes it for `own`. */
+  async function findTarget(
+    { folder, repository, version }: RestoreRequest,
+    own: { target: string | null },
+  ): Promise<string> {
+    const isTaken = (path: string) => [...asked].some(({ target }) => target === path);
+    const isFree = async (path: string) => {
+      if ((await nullIfMissing(lstat(path))) !== null || isTaken(path)) return false;
+      own.target = path;
+      return true;
+    };
     if (folder !== null) {
       const path = join(root, folder);
       if (await isFree(path)) return path;
       throw new AppError('CONFLICT', `${path} already exists: choose another name`);
     }
     return freeFolderName({ root, repository, version, isFree });
+  }
+
+  /** Records a restore that waits for its turn. */
+  async function prepare(
+    request: RestoreRequest,
+    own: { by: string; target: string | null },
+  ): Promise<Job> {
+    await claim();
+    if (request.push === null) await makeRoot(root, archivePath(config));
+    const { repository, version, ref, isBare, push } = request;
+    const restore: NewRestore = {
+      ...{ repository, version, ref, isBare, requestedBy: own.by, server },
+      kind: push === null ? 'folder' : 'push',
+      target: push ?? (await findTarget(request, own)),
+    };
+    return {
+      ...{ id: await insertRestore(db, restore), request: restore, stop: new AbortController() },
+      ended: Promise.resolve(),
+      state: {
+        ...{ status: 'waiting', step: null, filesDone: null, files: null, error: null },
+        ...{ result: null, startedAt: null, endedAt: null },
+      },
+    };
   }
 
   const signs: Repeating = repeat(() => Promise.all([...jobs.values(), ...unsaved].map(save)), {
@@ -199,35 +231,25 @@ export async function openRestoreJobs(options: RestoreJobsOptions): Promise<Rest
     root,
     async start(request, by) {
       if (isClosing) throw new AppError('SERVICE_UNAVAILABLE', 'the server is being stopped');
-      await claim();
-      const own = [...jobs.values()].filter((job) => job.request.requestedBy === by);
-      if (jobs.size >= MAX_UNFINISHED || own.length >= MAX_UNFINISHED_OF_CALLER) {
+      const own = { by, target: request.push };
+      const unfinished = [...asked].filter((other) => other.by === by);
+      if (asked.size >= MAX_UNFINISHED || unfinished.length >= MAX_UNFINISHED_OF_CALLER) {
         throw new AppError(
           'RATE_LIMITED',
           'too many restores wait for their turn: try again later',
-          {
-            headers: { 'Retry-After': '60' },
-          },
+          { headers: { 'Retry-After': '60' } },
         );
       }
-      if (request.push === null) await makeRoot(root, archivePath(config));
-      const { repository, version, ref, isBare, push } = request;
-      const restore: NewRestore = {
-        ...{ repository, version, ref, isBare, requestedBy: by, server },
-        kind: push === null ? 'folder' : 'push',
-        target: push ?? (await findTarget(request)),
-      };
-      const id = await insertRestore(db, restore);
-      const job: Job = {
-        ...{ id, request: restore, stop: new AbortController(), ended: Promise.resolve() },
-        state: {
-          ...{ status: 'waiting', step: null, filesDone: null, files: null, error: null },
-          ...{ result: null, startedAt: null, endedAt: null },
-        },
-      };
-      jobs.set(id, job);
-      job.ended = perform(job);
-      return id;
+      asked.add(own);
+      const job = await prepare(request, own).catch((error: unknown) => {
+        asked.delete(own);
+        throw error;
+      });
+      jobs.set(job.id, job);
+      // The server began to stop while it was recorded.
+      if (isClosing) job.stop.abort(CLOSING);
+      job.ended = perform(job).finally(() => asked.delete(own));
+      return job.id;
     },
     async cancel(id, by) {
       const job = jobs.get(id);

@@ -54,7 +54,7 @@ const restore = z
       description: 'The folder on the machine of the server, or the address of the repository.',
     }),
     is_bare: z.boolean(),
-    status: z.enum(restoreStatuses as unknown as ['waiting']).meta({
+    status: z.enum(restoreStatuses).meta({
       description: 'interrupted: the server was stopped.',
     }),
     step: z.enum(restoreSteps).nullable(),

@@ -322,3 +322,26 @@ async function listRestores(): Promise<Restore[]> {
   const { body } = await client.get('/api/restores?repository=Team/APP');
   return (body as { data: Restore[] }).data;
 }
+
+describe('restores that are asked for at the same time', () => {
+  it('get a folder each', async () => {
+    await openEndless();
+    const answers = await Promise.all(Array.from({ length: 4 }, () => ask({})));
+    const targets = answers.map(({ body }) => body.target);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+    expect(new Set(targets).size).toBe(4);
+  });
+
+  it('get the folder that they name only once', async () => {
+    await openEndless();
+    const answers = await Promise.all(Array.from({ length: 3 }, () => ask({ folder: 'same' })));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
+  });
+
+  it('are no more than one caller may have', async () => {
+    await openEndless();
+    const answers = await Promise.all(Array.from({ length: 25 }, () => ask({})));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(15);
+  });
+});
