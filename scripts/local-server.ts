@@ -31,6 +31,7 @@ import { createLiveApp } from '../lib/live/app.ts';
 import { createLog, type Log } from '../lib/log/log.ts';
 import { createMcpApp } from '../lib/mcp/app.ts';
 import { createObservatoryApp, type ObservatoryAppOptions } from '../lib/observatory/app.ts';
+import { endInTime } from '../lib/processes/end-in-time.ts';
 import { openRedis } from '../lib/rate-limits/redis.ts';
 import { type Scheduler, startScheduler } from '../lib/schedule/scheduler.ts';
 import { startWorkerProcess } from '../lib/schedule/worker-process.ts';
@@ -67,7 +68,10 @@ export interface LocalServer {
   embedded: EmbeddedPlaces | null;
   /** Creates a link that logs AUTH_USERNAME in once; null when there is no such user. */
   issueLoginLink(): string | null;
-  /** Stops accepting requests, finishes running ones within 10 seconds and closes the database. */
+  /**
+   * Stops accepting requests, finishes running ones within 10 seconds and closes the database. A part that does not end
+   * within a minute is abandoned, and logged.
+   */
   close(): Promise<void>;
 }
 
@@ -185,13 +189,21 @@ export async function startLocalServer(
       },
       async close() {
         stopping.abort();
+        const timing = { clock: systemClock, log };
         // It records its end in the database.
-        await scheduler?.close();
-        await announcement.close();
-        const repeated = repeating.map((work) => work.stop());
-        await Promise.all([live.close(), server.close(), restores?.close(), ...repeated]);
-        await pendingWork.settled();
-        await db.close();
+        await endInTime({ scheduler: scheduler?.close() }, timing);
+        await endInTime({ announcement: announcement.close() }, timing);
+        await endInTime(
+          {
+            streams: live.close(),
+            requests: server.close(),
+            restores: restores?.close(),
+            'repeated work': Promise.all(repeating.map((work) => work.stop())),
+          },
+          timing,
+        );
+        await endInTime({ 'pending work': pendingWork.settled() }, timing);
+        await endInTime({ database: db.close() }, timing);
       },
     };
   } catch (error) {

@@ -112,5 +112,6 @@ async function readAnswer(output: Readable): Promise<Response> {
     if (name.toLowerCase() === 'status') status = Number.parseInt(value, 10);
     else headers.append(name, value);
   }
-  return new Response(Readable.toWeb(output) as never, { status, headers });
+  // Unlike that of `toWeb`, this stream can be cancelled while git still writes: its client may have been ended.
+  return new Response(ReadableStream.from(output) as never, { status, headers });
 }
