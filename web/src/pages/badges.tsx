@@ -1,9 +1,10 @@
-import { Alert, Button, Group, Modal, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Button, Group, Modal, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../api/client.ts';
 import { badges } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
+import { Card, CardAction } from '../parts/card.tsx';
 import { Command } from '../parts/command.tsx';
 import { Failure, Loaded } from '../parts/loading.tsx';
 import { notify } from '../parts/notify.ts';
@@ -95,35 +96,28 @@ interface RowProps {
 function Row({ badge, isNamed, revoke }: RowProps) {
   const { id, repository, created_at, created_by } = badge;
   return (
-    <Paper withBorder p="sm" radius="md">
-      <Group justify="space-between">
-        <div style={{ minWidth: 0, flex: '1 1 200px' }}>
-          {isNamed && (
-            <Text fw={600} size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {repository === null ? 'All repositories' : <bdi>{repository}</bdi>}
-            </Text>
+    <Card
+      title={isNamed ? (repository ?? 'All repositories') : null}
+      about={
+        <>
+          Badge {id}, created <Age of={created_at} />
+          {created_by !== '' && (
+            <>
+              {' '}
+              by <bdi>{created_by}</bdi>
+            </>
           )}
-          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            Badge {id}, created <Age of={created_at} />
-            {created_by !== '' && (
-              <>
-                {' '}
-                by <bdi>{created_by}</bdi>
-              </>
-            )}
-          </Text>
-        </div>
-        <Button
-          size="xs"
-          variant="light"
-          color="red"
-          onClick={() => revoke(badge)}
-          aria-label={`Revoke badge ${id}`}
-        >
-          Revoke
-        </Button>
-      </Group>
-    </Paper>
+        </>
+      }
+      actions={
+        <CardAction
+          label="Revoke"
+          name={`Revoke badge ${id}`}
+          act={() => revoke(badge)}
+          isDestructive
+        />
+      }
+    />
   );
 }
 

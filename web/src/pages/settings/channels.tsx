@@ -1,9 +1,10 @@
-import { Alert, Badge, Button, Code, Group, Paper, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { alertChannels, testAlertChannel, users } from '../../api/settings.ts';
 import { Age } from '../../parts/age.tsx';
+import { Card, CardAction } from '../../parts/card.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { Failure, Loaded } from '../../parts/loading.tsx';
 import { AddChannel, RemoveChannel } from './channel-dialogs.tsx';
@@ -84,57 +85,39 @@ function ChannelRow({ channel, label, remove }: ChannelRowProps) {
   const { name, place, source, fault, created_by, created_at } = channel;
   const testing = useMutation({ mutationFn: () => testAlertChannel(name) });
   return (
-    <Paper withBorder p="sm" radius="md">
-      <Stack gap="xs">
-        <Group justify="space-between">
-          <div style={{ minWidth: 0 }}>
-            <Group gap="xs">
-              <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-                <bdi>{name}</bdi>
-              </Text>
-              <Badge variant="default" tt="none">
-                {label}
-              </Badge>
-            </Group>
-            <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-              <bdi>{place}</bdi>
-              {created_at === null ? (
-                ', set by ALERT_CHANNELS'
-              ) : (
-                <>
-                  , added <Age of={created_at} /> by <bdi>{created_by}</bdi>
-                </>
-              )}
-            </Text>
-          </div>
-          <Group gap="xs">
-            <Button
-              size="xs"
-              variant="default"
-              onClick={() => testing.mutate()}
-              loading={testing.isPending}
-              aria-label={`Send a test message through ${name}`}
-            >
-              Send a test message
-            </Button>
-            {source === 'page' && (
-              <Button
-                size="xs"
-                variant="light"
-                color="red"
-                onClick={remove}
-                aria-label={`Remove ${name}`}
-              >
-                Remove
-              </Button>
-            )}
-          </Group>
-        </Group>
-        {fault !== null && <Alert color="orange">{capitalize(fault)}.</Alert>}
-        {testing.error && <Failure error={testing.error} />}
-        {testing.isSuccess && !testing.isPending && <Outcome reason={testing.data} />}
-      </Stack>
-    </Paper>
+    <Card
+      title={name}
+      marks={[label]}
+      about={
+        <>
+          <bdi>{place}</bdi>
+          {created_at === null ? (
+            ', set by ALERT_CHANNELS'
+          ) : (
+            <>
+              , added <Age of={created_at} /> by <bdi>{created_by}</bdi>
+            </>
+          )}
+        </>
+      }
+      actions={
+        <>
+          <CardAction
+            label="Send a test message"
+            name={`Send a test message through ${name}`}
+            act={() => testing.mutate()}
+            isPending={testing.isPending}
+          />
+          {source === 'page' && (
+            <CardAction label="Remove" name={`Remove ${name}`} act={remove} isDestructive />
+          )}
+        </>
+      }
+    >
+      {fault !== null && <Alert color="orange">{capitalize(fault)}.</Alert>}
+      {testing.error && <Failure error={testing.error} />}
+      {testing.isSuccess && !testing.isPending && <Outcome reason={testing.data} />}
+    </Card>
   );
 }
 

@@ -1,10 +1,11 @@
-import { Button, Code, Group, Paper, Stack, Text } from '@mantine/core';
+import { Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { objectives, removeObjective } from '../../api/objectives.ts';
 import { me } from '../../api/queries.ts';
 import { Attained } from '../../parts/attained.tsx';
+import { Card, CardAction } from '../../parts/card.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { countOf } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
@@ -85,45 +86,34 @@ function Row({
 }) {
   const { name, patterns, repositories } = objective;
   return (
-    <Paper withBorder p="sm" radius="md" component="article" aria-label={name}>
-      <Group justify="space-between" align="flex-start">
-        <div style={{ minWidth: 0 }}>
-          <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-            <bdi>{name}</bdi>
-          </Text>
-          <Text size="sm" c="dimmed" component="div" style={{ overflowWrap: 'anywhere' }}>
-            {countOf(repositories, 'repository', 'repositories')}:{' '}
-            {patterns.map((pattern, index) => (
-              <span key={pattern}>
-                {index > 0 && ' '}
-                <Code>{pattern}</Code>
-              </span>
-            ))}
-          </Text>
-          <Attained objective={objective} />
-        </div>
-        {open !== null && (
-          <Group gap="xs">
-            <Button
-              size="xs"
-              variant="default"
-              onClick={() => open('edit')}
-              aria-label={`Edit ${name}`}
-            >
-              Edit
-            </Button>
-            <Button
-              size="xs"
-              variant="light"
-              color="red"
-              onClick={() => open('remove')}
-              aria-label={`Remove ${name}`}
-            >
-              Remove
-            </Button>
-          </Group>
-        )}
-      </Group>
-    </Paper>
+    <Card
+      title={name}
+      about={
+        <>
+          {countOf(repositories, 'repository', 'repositories')}:{' '}
+          {patterns.map((pattern, index) => (
+            <span key={pattern}>
+              {index > 0 && ' '}
+              <Code>{pattern}</Code>
+            </span>
+          ))}
+        </>
+      }
+      actions={
+        open !== null && (
+          <>
+            <CardAction label="Edit" name={`Edit ${name}`} act={() => open('edit')} />
+            <CardAction
+              label="Remove"
+              name={`Remove ${name}`}
+              act={() => open('remove')}
+              isDestructive
+            />
+          </>
+        )
+      }
+    >
+      <Attained objective={objective} />
+    </Card>
   );
 }

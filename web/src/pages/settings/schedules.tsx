@@ -1,14 +1,17 @@
-import { Alert, Badge, Button, Code, Group, Paper, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { me } from '../../api/queries.ts';
 import { changeSchedule, schedules } from '../../api/schedules.ts';
+import { sources as sourcesQuery } from '../../api/sources.ts';
+import { Card, CardAction } from '../../parts/card.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { Failure, Loaded } from '../../parts/loading.tsx';
 import { EditSchedule, formatIn, RemoveSchedule } from './schedule-dialogs.tsx';
 import { Section } from './section.tsx';
+import { nameOf } from './source-dialogs.tsx';
 
 type Schedule = Schemas['Schedule'];
 type OpenDialog = { to: 'add' } | { to: 'change' | 'remove'; schedule: Schedule } | null;
@@ -94,66 +97,61 @@ interface ScheduleRowProps {
 
 function ScheduleRow({ schedule, mayChange, open }: ScheduleRowProps) {
   const { id, timing, time_zone, is_paused, in_effect, set_by, sources, next_times } = schedule;
+  const { data: known } = useQuery(sourcesQuery);
   const queries = useQueryClient();
   const pausing = useMutation({
     mutationFn: () => changeSchedule(id, { is_paused: !is_paused }),
     onSettled: () => queries.invalidateQueries({ queryKey: schedules.queryKey }),
   });
   return (
-    <Paper withBorder p="sm" radius="md">
-      <Stack gap="xs">
-        <Group justify="space-between">
-          <div style={{ minWidth: 0 }}>
-            <Group gap="xs">
-              <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-                <bdi>{timing}</bdi>
-              </Text>
-              {is_paused && <Badge variant="default">paused</Badge>}
-              {!in_effect && <Badge variant="default">not in effect</Badge>}
-            </Group>
-            <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-              {time_zone}, {sources === null ? 'all sources' : `sources ${sources.join(', ')}`}
-              {set_by !== null && `, set by ${set_by}`}
-            </Text>
-          </div>
-          {mayChange && set_by === null && (
-            <Group gap="xs">
-              <Button
-                size="xs"
-                variant="default"
-                loading={pausing.isPending}
-                onClick={() => pausing.mutate()}
-                aria-label={`${is_paused ? 'Continue' : 'Pause'} ${timing}`}
-              >
-                {is_paused ? 'Continue' : 'Pause'}
-              </Button>
-              <Button
-                size="xs"
-                variant="default"
-                onClick={() => open({ to: 'change', schedule })}
-                aria-label={`Change ${timing}`}
-              >
-                Change
-              </Button>
-              <Button
-                size="xs"
-                variant="light"
-                color="red"
-                onClick={() => open({ to: 'remove', schedule })}
-                aria-label={`Remove ${timing}`}
-              >
-                Remove
-              </Button>
-            </Group>
-          )}
-        </Group>
-        {next_times.length > 0 && (
-          <Text size="sm">
-            Next: {next_times.map((time) => formatIn(time, time_zone)).join('; ')}
-          </Text>
-        )}
-        {pausing.error && <Failure error={pausing.error} />}
-      </Stack>
-    </Paper>
+    <Card
+      title={timing}
+      marks={[...(is_paused ? ['paused'] : []), ...(in_effect ? [] : ['not in effect'])]}
+      about={
+        <>
+          {time_zone}, {sources === null ? 'all sources' : namesOf(sources, known?.data)}
+          {set_by !== null && `, set by ${set_by}`}
+        </>
+      }
+      actions={
+        mayChange &&
+        set_by === null && (
+          <>
+            <CardAction
+              label={is_paused ? 'Resume' : 'Pause'}
+              name={`${is_paused ? 'Resume' : 'Pause'} ${timing}`}
+              act={() => pausing.mutate()}
+              isPending={pausing.isPending}
+            />
+            <CardAction
+              label="Change"
+              name={`Change ${timing}`}
+              act={() => open({ to: 'change', schedule })}
+            />
+            <CardAction
+              label="Remove"
+              name={`Remove ${timing}`}
+              act={() => open({ to: 'remove', schedule })}
+              isDestructive
+            />
+          </>
+        )
+      }
+    >
+      {next_times.length > 0 && (
+        <Text size="sm">
+          Next: {next_times.map((time) => formatIn(time, time_zone)).join('; ')}
+        </Text>
+      )}
+      {pausing.error && <Failure error={pausing.error} />}
+    </Card>
   );
+}
+
+/** The names of sources; of one that was removed, its number. */
+function namesOf(ids: readonly number[], known: readonly Schemas['Source'][] = []): string {
+  return ids
+    .map((id) => known.find((source) => source.id === id))
+    .map((source, index) => (source ? nameOf(source) : `source ${ids[index]}`))
+    .join(', ');
 }

@@ -1,10 +1,11 @@
-import { Alert, Badge, Button, Code, Group, Paper, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { me } from '../../api/queries.ts';
 import { changeSource, sources } from '../../api/sources.ts';
 import { Age } from '../../parts/age.tsx';
+import { Card, CardAction } from '../../parts/card.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { countOf } from '../../parts/format.ts';
@@ -86,74 +87,60 @@ function SourceRow({ source, mayChange, open }: SourceRowProps) {
     onSettled: () => queries.invalidateQueries({ queryKey: sources.queryKey }),
   });
   return (
-    <Paper withBorder p="sm" radius="md">
-      <Stack gap="xs">
-        <Group justify="space-between">
-          <div style={{ minWidth: 0 }}>
-            <Group gap="xs">
-              <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-                <bdi>{name}</bdi>
-              </Text>
-              {isPaused && <Badge variant="default">paused</Badge>}
-            </Group>
-            <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-              {countOf(repositories, 'repository', 'repositories')}
-              {failing > 0 && `, ${failing} failing`},{' '}
-              {last_read_at === null ? (
-                'never read'
-              ) : (
-                <>
-                  last read <Age of={last_read_at} />
-                </>
-              )}
-              {exclude.length > 0 && `, without ${exclude.join(', ')}`}
-              {set_by !== null && `, set by ${set_by}`}
-            </Text>
-          </div>
-          {mayChange && (
-            <Group gap="xs">
-              <Button
-                size="xs"
-                variant="default"
-                loading={pausing.isPending}
-                onClick={() => pausing.mutate()}
-                aria-label={`${isPaused ? 'Resume' : 'Pause'} ${name}`}
-              >
-                {isPaused ? 'Resume' : 'Pause'}
-              </Button>
-              {kind !== 'address' && (
-                <Button
-                  size="xs"
-                  variant="default"
-                  onClick={() => open({ to: 'patterns', source })}
-                  aria-label={`Change the patterns of ${name}`}
-                >
-                  Patterns
-                </Button>
-              )}
-              {kind !== 'login' && (
-                <Button
-                  size="xs"
-                  variant="light"
-                  color="red"
-                  onClick={() => open({ to: 'remove', source })}
-                  aria-label={`Remove ${name}`}
-                >
-                  Remove
-                </Button>
-              )}
-            </Group>
+    <Card
+      title={name}
+      marks={isPaused ? ['paused'] : []}
+      about={
+        <>
+          {countOf(repositories, 'repository', 'repositories')}
+          {failing > 0 && `, ${failing} failing`},{' '}
+          {last_read_at === null ? (
+            'never read'
+          ) : (
+            <>
+              last read <Age of={last_read_at} />
+            </>
           )}
-        </Group>
-        {fault !== null && (
-          <Alert color="red" title="The last run could not read it">
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {fault.reason}
-            </Text>
-          </Alert>
-        )}
-        {pausing.error && <Failure error={pausing.error} />}
-      </Stack>
-    </Paper>
+          {exclude.length > 0 && `, without ${exclude.join(', ')}`}
+          {set_by !== null && `, set by ${set_by}`}
+        </>
+      }
+      actions={
+        mayChange && (
+          <>
+            <CardAction
+              label={isPaused ? 'Resume' : 'Pause'}
+              name={`${isPaused ? 'Resume' : 'Pause'} ${name}`}
+              act={() => pausing.mutate()}
+              isPending={pausing.isPending}
+            />
+            {kind !== 'address' && (
+              <CardAction
+                label="Patterns"
+                name={`Change the patterns of ${name}`}
+                act={() => open({ to: 'patterns', source })}
+              />
+            )}
+            {kind !== 'login' && (
+              <CardAction
+                label="Remove"
+                name={`Remove ${name}`}
+                act={() => open({ to: 'remove', source })}
+                isDestructive
+              />
+            )}
+          </>
+        )
+      }
+    >
+      {fault !== null && (
+        <Alert color="red" title="The last run could not read it">
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {fault.reason}
+          </Text>
+        </Alert>
+      )}
+      {pausing.error && <Failure error={pausing.error} />}
+    </Card>
   );
 }

@@ -1,9 +1,10 @@
-import { Alert, Button, Group, Paper, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { publishStatusPage, revokeStatusPage, statusPages } from '../../api/telling.ts';
 import { Age } from '../../parts/age.tsx';
+import { Card, CardAction } from '../../parts/card.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Loaded } from '../../parts/loading.tsx';
 import { ActionDialog, type ErrorAt } from './action-dialog.tsx';
@@ -70,31 +71,26 @@ interface RowProps {
 function Row({ page, mayChange, revoke }: RowProps) {
   const { title, address, shows, created_at, created_by } = page;
   return (
-    <Paper withBorder p="sm" radius="md">
-      <Group justify="space-between">
-        <div style={{ minWidth: 0, flex: '1 1 220px' }}>
-          <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-            <bdi>{title}</bdi>
-          </Text>
-          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {address === null ? 'At an unguessable address' : `At …/status/${address}`}, shows{' '}
-            <bdi>{shows.map(({ label }) => label).join(', ')}</bdi>. Published{' '}
-            <Age of={created_at} /> by <bdi>{created_by}</bdi>.
-          </Text>
-        </div>
-        {mayChange && (
-          <Button
-            size="xs"
-            variant="light"
-            color="red"
-            aria-label={`Revoke the status page: ${title}`}
-            onClick={revoke}
-          >
-            Revoke
-          </Button>
-        )}
-      </Group>
-    </Paper>
+    <Card
+      title={title}
+      about={
+        <>
+          {address === null ? 'At an unguessable address' : `At …/status/${address}`}, shows{' '}
+          <bdi>{shows.map(({ label }) => label).join(', ')}</bdi>. Published <Age of={created_at} />{' '}
+          by <bdi>{created_by}</bdi>.
+        </>
+      }
+      actions={
+        mayChange && (
+          <CardAction
+            label="Revoke"
+            name={`Revoke the status page: ${title}`}
+            act={revoke}
+            isDestructive
+          />
+        )
+      }
+    />
   );
 }
 

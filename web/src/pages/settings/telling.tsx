@@ -1,10 +1,11 @@
-import { Alert, Badge, Button, Group, Paper, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { me } from '../../api/queries.ts';
 import { digest, maintenance, mutes, quietHours } from '../../api/telling.ts';
 import { Age } from '../../parts/age.tsx';
+import { Card, CardAction } from '../../parts/card.tsx';
 import { formatTime } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 import { EndMute, Mute } from '../mute-dialogs.tsx';
@@ -59,18 +60,18 @@ function QuietHours({ mayChange }: PartProps) {
           hours === null ? (
             <Nothing text="There are no quiet hours: messages are sent at any time." />
           ) : (
-            <Row
+            <Card
               title={`${hours.from} to ${hours.to}`}
-              mark={quiet_until === null ? null : `quiet until ${formatTime(quiet_until)}`}
+              marks={quiet_until === null ? [] : [`quiet until ${formatTime(quiet_until)}`]}
               actions={
                 mayChange && (
                   <>
-                    <Action
+                    <CardAction
                       label="Change"
                       name="Change the quiet hours"
                       act={() => setDialog('set')}
                     />
-                    <Action
+                    <CardAction
                       label="Remove"
                       name="Remove the quiet hours"
                       act={() => setDialog('remove')}
@@ -79,13 +80,17 @@ function QuietHours({ mayChange }: PartProps) {
                   </>
                 )
               }
-            >
-              {describeDays(hours.days)}, {hours.time_zone}.{' '}
-              {hours.critical_passes
-                ? 'Messages about critical incidents are sent nevertheless.'
-                : 'Messages about critical incidents wait too.'}{' '}
-              Set <Age of={hours.updated_at} /> by <bdi>{hours.updated_by}</bdi>.
-            </Row>
+              about={
+                <>
+                  {' '}
+                  {describeDays(hours.days)}, {hours.time_zone}.{' '}
+                  {hours.critical_passes
+                    ? 'Messages about critical incidents are sent nevertheless.'
+                    : 'Messages about critical incidents wait too.'}{' '}
+                  Set <Age of={hours.updated_at} /> by <bdi>{hours.updated_by}</bdi>.
+                </>
+              }
+            />
           )
         }
       </Loaded>
@@ -115,21 +120,25 @@ function Mutes({ mayChange }: PartProps) {
           ) : (
             <Stack gap="xs">
               {muted.map((mute) => (
-                <Row
+                <Card
                   key={mute.id}
                   title={describeMute(mute)}
                   actions={
                     mayChange && (
-                      <Action
+                      <CardAction
                         label="End the mute"
                         name={`End the mute of ${describeMute(mute)}`}
                         act={() => setDialog(mute)}
                       />
                     )
                   }
-                >
-                  Until {formatTime(mute.until)}, by <bdi>{mute.created_by}</bdi>.
-                </Row>
+                  about={
+                    <>
+                      {' '}
+                      Until {formatTime(mute.until)}, by <bdi>{mute.created_by}</bdi>.
+                    </>
+                  }
+                />
               ))}
             </Stack>
           )
@@ -163,13 +172,13 @@ function Maintenance({ mayChange }: PartProps) {
           ) : (
             <Stack gap="xs">
               {windows.map((window) => (
-                <Row
+                <Card
                   key={window.id}
                   title={window.note}
-                  mark={window.is_current ? 'now' : null}
+                  marks={window.is_current ? ['now'] : []}
                   actions={
                     mayChange && (
-                      <Action
+                      <CardAction
                         label="Remove"
                         name={`Remove the maintenance window: ${window.note}`}
                         act={() => setDialog(window)}
@@ -177,11 +186,15 @@ function Maintenance({ mayChange }: PartProps) {
                       />
                     )
                   }
-                >
-                  {formatTime(window.starts_at)} to {formatTime(window.ends_at)}
-                  {window.repeats !== null && `, ${window.repeats} (${window.time_zone})`}. Planned
-                  by <bdi>{window.created_by}</bdi>.
-                </Row>
+                  about={
+                    <>
+                      {' '}
+                      {formatTime(window.starts_at)} to {formatTime(window.ends_at)}
+                      {window.repeats !== null && `, ${window.repeats} (${window.time_zone})`}.
+                      Planned by <bdi>{window.created_by}</bdi>.
+                    </>
+                  }
+                />
               ))}
             </Stack>
           )
@@ -214,7 +227,7 @@ function Digest({ mayChange }: PartProps) {
           planned === null ? (
             <Nothing text="No digest is sent." />
           ) : (
-            <Row
+            <Card
               title={
                 planned.every === 'daily'
                   ? `Daily at ${planned.at}`
@@ -223,8 +236,12 @@ function Digest({ mayChange }: PartProps) {
               actions={
                 mayChange && (
                   <>
-                    <Action label="Change" name="Change the digest" act={() => setDialog('set')} />
-                    <Action
+                    <CardAction
+                      label="Change"
+                      name="Change the digest"
+                      act={() => setDialog('set')}
+                    />
+                    <CardAction
                       label="Remove"
                       name="Remove the digest"
                       act={() => setDialog('remove')}
@@ -233,11 +250,15 @@ function Digest({ mayChange }: PartProps) {
                   </>
                 )
               }
-            >
-              {planned.time_zone}, to <bdi>{describeReceivers(planned)}</bdi>.
-              {next_at !== null && ` Next: ${formatTime(next_at)}.`}
-              {last_sent_at !== null && ` Last sent: ${formatTime(last_sent_at)}.`}
-            </Row>
+              about={
+                <>
+                  {' '}
+                  {planned.time_zone}, to <bdi>{describeReceivers(planned)}</bdi>.
+                  {next_at !== null && ` Next: ${formatTime(next_at)}.`}
+                  {last_sent_at !== null && ` Last sent: ${formatTime(last_sent_at)}.`}
+                </>
+              }
+            />
           )
         }
       </Loaded>
@@ -261,59 +282,6 @@ function describeReceivers({ channels, mail }: Schemas['Digest']): string {
 
 function Nothing({ text }: { text: string }) {
   return <Text c="dimmed">{text}</Text>;
-}
-
-interface RowProps {
-  title: string;
-  mark?: string | null;
-  actions: ReactNode;
-  children: ReactNode;
-}
-
-function Row({ title, mark = null, actions, children }: RowProps) {
-  return (
-    <Paper withBorder p="sm" radius="md">
-      <Group justify="space-between">
-        <div style={{ minWidth: 0, flex: '1 1 220px' }}>
-          <Group gap="xs">
-            <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-              <bdi>{title}</bdi>
-            </Text>
-            {mark !== null && (
-              <Badge variant="default" tt="none">
-                {mark}
-              </Badge>
-            )}
-          </Group>
-          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {children}
-          </Text>
-        </div>
-        <Group gap="xs">{actions}</Group>
-      </Group>
-    </Paper>
-  );
-}
-
-interface ActionProps {
-  label: string;
-  /** What it is called for those who do not see where it stands. */
-  name: string;
-  act(): void;
-  isDestructive?: boolean;
-}
-
-function Action({ label, name, act, isDestructive = false }: ActionProps) {
-  return (
-    <Button
-      size="xs"
-      aria-label={name}
-      onClick={act}
-      {...(isDestructive ? { variant: 'light', color: 'red' } : { variant: 'default' })}
-    >
-      {label}
-    </Button>
-  );
 }
 
 function describeMute({ scope, repository, incident_id }: Schemas['Mute']): string {

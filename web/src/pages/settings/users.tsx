@@ -1,10 +1,11 @@
-import { Alert, Badge, Button, Group, Paper, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { me } from '../../api/queries.ts';
 import { users } from '../../api/settings.ts';
 import { Age } from '../../parts/age.tsx';
+import { Card, CardAction } from '../../parts/card.tsx';
 import { Loaded } from '../../parts/loading.tsx';
 import { Section } from './section.tsx';
 import { AddUser, ChangePassword, ChangeRole, RemoveUser } from './user-dialogs.tsx';
@@ -63,56 +64,44 @@ interface UserRowProps {
 function UserRow({ user, mayManage, open }: UserRowProps) {
   const { username: name, created_at, is_owner, is_admin: isAdmin } = user;
   return (
-    <Paper withBorder p="sm" radius="md">
-      <Group justify="space-between">
-        <div style={{ minWidth: 0 }}>
-          <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-            <bdi>{name}</bdi> {isAdmin && <Badge variant="light">Administrator</Badge>}
-          </Text>
-          <Text size="sm" c="dimmed">
-            {created_at === null ? (
-              'The owner, set by AUTH_USERNAME and AUTH_PASSWORD'
-            ) : (
+    <Card
+      title={name}
+      marks={isAdmin ? ['Administrator'] : []}
+      about={
+        created_at === null ? (
+          'The owner, set by AUTH_USERNAME and AUTH_PASSWORD'
+        ) : (
+          <>
+            Added <Age of={created_at} />
+          </>
+        )
+      }
+      actions={
+        !is_owner && (
+          <>
+            <CardAction
+              label="Change password"
+              name={`Change password of ${name}`}
+              act={() => open({ to: 'change', name })}
+            />
+            {mayManage && (
               <>
-                Added <Age of={created_at} />
+                <CardAction
+                  label={isAdmin ? 'Make a user' : 'Make an administrator'}
+                  name={isAdmin ? `Make a user of ${name}` : `Make an administrator of ${name}`}
+                  act={() => open({ to: 'role', name, isAdmin })}
+                />
+                <CardAction
+                  label="Remove"
+                  name={`Remove ${name}`}
+                  act={() => open({ to: 'remove', name })}
+                  isDestructive
+                />
               </>
             )}
-          </Text>
-        </div>
-        {!is_owner && (
-          <Group gap="xs">
-            <Button
-              size="xs"
-              variant="default"
-              onClick={() => open({ to: 'change', name })}
-              aria-label={`Change password of ${name}`}
-            >
-              Change password
-            </Button>
-            {mayManage && (
-              <Button
-                size="xs"
-                variant="default"
-                onClick={() => open({ to: 'role', name, isAdmin })}
-                aria-label={isAdmin ? `Make a user of ${name}` : `Make an administrator of ${name}`}
-              >
-                {isAdmin ? 'Make a user' : 'Make an administrator'}
-              </Button>
-            )}
-            {mayManage && (
-              <Button
-                size="xs"
-                variant="light"
-                color="red"
-                onClick={() => open({ to: 'remove', name })}
-                aria-label={`Remove ${name}`}
-              >
-                Remove
-              </Button>
-            )}
-          </Group>
-        )}
-      </Group>
-    </Paper>
+          </>
+        )
+      }
+    />
   );
 }
