@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('the schedule on the page (skipped without Chromiu
     await site.page.getByText('Europe/Berlin, all sources').waitFor();
     await button('Pause weekdays at 22:00').click();
     await site.page.getByText('paused').waitFor();
-    await button('Continue weekdays at 22:00').click();
+    await button('Resume weekdays at 22:00').click();
     await site.page.getByText(/^Next: /).waitFor();
     await button('Change weekdays at 22:00').click();
     await when.fill('0 3 * * *');
@@ -47,6 +47,30 @@ describe.skipIf(!hasChromium)('the schedule on the page (skipped without Chromiu
     await button('Remove').last().click();
     await site.page.getByText('No run starts by itself').waitFor();
     expect(site.complaints.filter((text) => !text.includes('400'))).toEqual([]);
+  });
+
+  it('is for all sources, or for those that are chosen by name', async () => {
+    await sql(site.db, 'DELETE FROM sources');
+    await sql(
+      site.db,
+      `INSERT INTO sources (kind, key, address, created_by)
+       VALUES ('address', 'a', 'https://git.example/team/app.git', 'ada')`,
+    );
+    await site.page.reload();
+    await button('Add a schedule').click();
+    await site.page
+      .getByRole('combobox', { name: 'Sources' })
+      .or(site.page.getByLabel('Sources'))
+      .first()
+      .click();
+    await site.page.getByRole('option', { name: 'https://git.example/team/app.git' }).click();
+    await site.page.keyboard.press('Escape');
+    expect(await findViolations(site.page)).toEqual([]);
+    await button('Add').click();
+    await site.page.getByText(/, https:\/\/git\.example\/team\/app\.git$/).waitFor();
+    expect(await sql(site.db, 'SELECT jsonb_array_length(sources) AS chosen FROM schedules')).toEqual([
+      { chosen: 1 },
+    ]);
   });
 
   it('shows what BACKUP_EVERY sets, without anything to change it', async () => {

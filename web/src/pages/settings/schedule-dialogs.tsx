@@ -1,4 +1,4 @@
-import { Autocomplete, Stack, Text, TextInput } from '@mantine/core';
+import { Autocomplete, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -10,7 +10,9 @@ import {
   schedulePreview,
   schedules,
 } from '../../api/schedules.ts';
+import { sources as sourcesQuery } from '../../api/sources.ts';
 import { ActionDialog } from './action-dialog.tsx';
+import { nameOf } from './source-dialogs.tsx';
 
 const MAX_LENGTH = 100;
 /** The preview waits until nothing has been typed for this long. */
@@ -28,7 +30,12 @@ interface EditScheduleProps {
 export function EditSchedule({ schedule, zone, close }: EditScheduleProps) {
   const [timing, setTiming] = useState(schedule?.timing ?? 'daily at 02:30');
   const [timeZone, setTimeZone] = useState(schedule?.time_zone ?? zone);
-  const wanted = { timing, time_zone: timeZone };
+  const [chosen, setChosen] = useState<readonly number[]>(schedule?.sources ?? []);
+  const { data: known } = useQuery(sourcesQuery);
+  const wanted = {
+    ...{ timing, time_zone: timeZone },
+    sources: chosen.length === 0 ? null : [...chosen],
+  };
   const [[typed, typedZone]] = useDebouncedValue([timing, timeZone] as const, TYPING_MS);
   const preview = useQuery({
     ...schedulePreview(typed, typedZone),
@@ -42,9 +49,7 @@ export function EditSchedule({ schedule, zone, close }: EditScheduleProps) {
     <ActionDialog
       title={schedule ? 'Change a schedule' : 'Add a schedule'}
       action={schedule ? 'Change' : 'Add'}
-      act={() =>
-        schedule ? changeSchedule(schedule.id, wanted) : addSchedule({ ...wanted, sources: null })
-      }
+      act={() => (schedule ? changeSchedule(schedule.id, wanted) : addSchedule(wanted))}
       done={schedule ? 'The schedule was changed' : 'The schedule was added'}
       changes={schedules.queryKey}
       close={close}
@@ -68,6 +73,23 @@ export function EditSchedule({ schedule, zone, close }: EditScheduleProps) {
         limit={20}
         error={faultOf('time_zone')}
         required
+      />
+      <MultiSelect
+        label="Sources"
+        description="Only these; leave it empty for all"
+        // One that was removed can only be taken out.
+        data={[
+          ...(known?.data ?? []).map((source) => ({
+            value: String(source.id),
+            label: nameOf(source),
+          })),
+          ...chosen
+            .filter((id) => known?.data.every((source) => source.id !== id))
+            .map((id) => ({ value: String(id), label: `source ${id}` })),
+        ]}
+        value={chosen.map(String)}
+        onChange={(ids) => setChosen(ids.map(Number))}
+        searchable
       />
       <Stack gap={2} role="status" aria-label="Next times">
         {isCurrent && fault === null && preview.data && (
