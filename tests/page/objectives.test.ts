@@ -39,7 +39,7 @@ describe.skipIf(!hasChromium)('objectives on the page (skipped without Chromium)
     await button('Save').click();
     await group('Customers').waitFor();
     expect(await group('Customers').textContent()).toMatch(
-      /1 repository: acme\/\*RPO 24 h: 52\.0\d %, 1 of 1 within it now, measured since 2 days agoRTO 15 min: 100\.00 %, 1 of 1 restore drills, the slowest took 1\.2 s/,
+      /1 repository: acme\/\*EditRemoveRPO 24 h: 52\.0\d %, 1 of 1 within it now, measured since 2 days agoRTO 15 min: 100\.00 %, 1 of 1 restore drills, the slowest took 1\.2 s/,
     );
     await site.page.getByText('1 repository belongs to no objective.').waitFor();
     expect(await findViolations(site.page)).toEqual([]);
