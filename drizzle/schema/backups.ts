@@ -63,6 +63,16 @@ export const backupRuns = pgTable(
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),
     index('backup_runs_newest').on(newestFirst(table.startedAt), newestFirst(table.id)),
     index('backup_runs_running').on(table.id).where(sql`status = 'running'`),
+    index('backup_runs_by_duration').on(
+      table.durationMs.asc().nullsFirst(),
+      table.startedAt.asc(),
+      table.id.asc(),
+    ),
+    index('backup_runs_by_failures').on(
+      table.failed.asc().nullsFirst(),
+      table.startedAt.asc(),
+      table.id.asc(),
+    ),
     index('backup_runs_with_failures')
       .on(newestFirst(table.startedAt), newestFirst(table.id))
       .where(sql`status = 'failed' OR failed > 0 OR unread_sources IS NOT NULL`),

@@ -68,9 +68,9 @@ describe.skipIf(!hasChromium)('the schedule on the page (skipped without Chromiu
     expect(await findViolations(site.page)).toEqual([]);
     await button('Add').click();
     await site.page.getByText(/, https:\/\/git\.example\/team\/app\.git$/).waitFor();
-    expect(await sql(site.db, 'SELECT jsonb_array_length(sources) AS chosen FROM schedules')).toEqual([
-      { chosen: 1 },
-    ]);
+    expect(
+      await sql(site.db, 'SELECT jsonb_array_length(sources) AS chosen FROM schedules'),
+    ).toEqual([{ chosen: 1 }]);
   });
 
   it('shows what BACKUP_EVERY sets, without anything to change it', async () => {

@@ -146,6 +146,16 @@ describe.each([
 ])('%s', (_name, generic) => {
   const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
     ['runs', (db) => listRuns(db, page), { backup_runs: 2_050 }],
+    [
+      'runs, the longest first',
+      (db) => listRuns(db, page, { order: 'longest' }),
+      { backup_runs: 2_050 },
+    ],
+    [
+      'runs, those with the fewest failures first',
+      (db) => listRuns(db, page, { order: 'failures', isReverse: true }),
+      { backup_runs: 2_050 },
+    ],
     ['the latest run', readLatestRun, { backup_runs: 1 }],
     ['a run', (db) => readRun(db, 700), { backup_runs: 1, backup_results: 25 }],
     [

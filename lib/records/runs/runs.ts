@@ -38,11 +38,8 @@ export const runColumns = `
   ${unreadSources} AS unread_sources, coalesce(error_message, '') AS error_message, ${isStoppedRun} AS is_stopped, ${iso('heartbeat_at')} AS heartbeat_at,
   CASE status WHEN 'running' THEN progress END AS progress`;
 
-const orders = {
-  newest: ['run.started_at'],
-  longest: ['coalesce(run.duration_ms, 0)', 'run.started_at'],
-  failures: ['coalesce(run.failed, 0)', 'run.started_at'],
-};
+/** By what runs are ordered, before their start. */
+const orders = { newest: null, longest: 'duration_ms', failures: 'failed' } as const;
 
 /** How runs can be ordered. */
 export const runOrders = Object.keys(orders) as (keyof typeof orders)[];
@@ -83,9 +80,14 @@ export function listRuns(
   });
   const where = ['true', ...given.map(({ key }, index) => conditions[key](`$${index + 3}`))];
   const condition = where.join(' AND ');
-  const sorted = [...orders[order], 'run.id']
-    .map((key) => `${key} ${isReverse ? 'ASC' : 'DESC'}`)
-    .join(', ');
+  const direction = isReverse ? 'ASC' : 'DESC';
+  const first = orders[order];
+  // Without a value, a run comes last.
+  const nulls = isReverse ? 'NULLS FIRST' : 'NULLS LAST';
+  const sorted = [
+    ...(first === null ? [] : [`run.${first} ${direction} ${nulls}`]),
+    `run.started_at ${direction}, run.id ${direction}`,
+  ].join(', ');
   const statement = {
     name: [
       'runs_page',

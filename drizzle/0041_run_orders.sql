@@ -1,0 +1,2 @@
+CREATE INDEX IF NOT EXISTS "backup_runs_by_duration" ON "backup_runs" USING btree ("duration_ms" NULLS FIRST,"started_at","id");--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "backup_runs_by_failures" ON "backup_runs" USING btree ("failed" NULLS FIRST,"started_at","id");
