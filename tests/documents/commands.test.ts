@@ -2,6 +2,7 @@ import { cp, mkdtemp, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findFreePort } from '../../scripts/free-port.ts';
 import { commandsOf, readingOrder } from '../support/documents.ts';
 import { useSharedFolder } from '../support/folders.ts';
 
@@ -14,7 +15,7 @@ const TESTS = 'npm ci && npm test';
 const START = 'npm ci && npm start';
 const DEMO = 'npm run demo';
 /** Neither the default port nor the default folder: the examples must use both variables. */
-const ports = { PORT: '18780', DATA_DIR: 'elsewhere' };
+const ports = { PORT: String(await findFreePort(0)), DATA_DIR: 'elsewhere' };
 
 /** Output that shows that the commands of a document work. */
 const proofs: Record<string, string[]> = {
